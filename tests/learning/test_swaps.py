@@ -35,69 +35,49 @@ def changes_by_loops(grades, words, at, **setting):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("C", CONTINUATIONS)
-def test_every_continuation_with_every_aggregation(C):
-    rng = random.Random(C)
+def assert_changes_are_those_of_loops(C, rng, grades, gains):
+    """Compare ΔM of random lists for all A; `gains` has gains of the package, each with that of the loops."""
     compared = 0
     for A in AGGREGATIONS:
         effort = rng.choice(["unit", "unit", "ratio(4)", "time"])
         options = {
             "end": rng.choice(["open", "open", "stop", 5, 40]),
             "norm": rng.choice(["none", "none", "all", "ideal"] if effort == "unit" else ["none", "all"]),
-            "gain": rng.choice(["linear", "exponential"]),
+            "gain": rng.choice([*gains]),
             "unseen": None if effort == "unit" else 0.25 if effort == "ratio(4)" else 9.0,
         }
         k = rng.choice([None, None, 4])
-        grades = [rng.choice([0, 0, 1, 2, 3]) for _ in range(rng.choice([2, 7, 7, 9]))]
-        words = [rng.choice([0, 40, 300, 900]) for _ in grades]
         given = {name: value for name, value in options.items() if value is not None}
+        labels = [rng.choice(grades) for _ in range(rng.choice([2, 7, 7, 9]))]
+        words = [rng.choice([0, 40, 300, 900]) for _ in labels]
         objective = LambdaMART(CWLA(C=C, A=A, effort=effort, max_rel=3, cutoff=k, **given), doc_length=words)
-        scores = -np.arange(len(grades), dtype=float)
+        scores = -np.arange(len(labels), dtype=float)
         try:
-            found = objective.changes(grades, scores, [len(grades)])[0]
+            found = objective.changes(labels, scores, [len(labels)])[0]
         except CWLAError:  # no finite value; other tests check the error
             continue
         setting = {**options, "C": CONTINUATIONS[C], "A": AGGREGATIONS[A], "k": k, "max_rel": 3}
-        setting |= {"effort": EFFORTS[effort], "gain": {"linear": LINEAR, "exponential": EXPONENTIAL}[options["gain"]]}
-        for at in [(0, len(grades) - 1), *(sorted(rng.sample(range(len(grades)), 2)) for _ in range(3))]:
-            expected = changes_by_loops(grades, words, at, **setting)
-            assert found[tuple(at)] == pytest.approx(expected, rel=0, abs=1e-10), (A, setting, grades, at)
+        setting |= {"effort": EFFORTS[effort], "gain": gains[options["gain"]]}
+        for at in [(0, len(labels) - 1), *(sorted(rng.sample(range(len(labels)), 2)) for _ in range(3))]:
+            expected = changes_by_loops(labels, words, at, **setting)
+            assert found[tuple(at)] == pytest.approx(expected, rel=0, abs=1e-10), (A, setting, labels, at)
             compared += 1
     assert compared > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_every_continuation_with_every_aggregation(C):
+    gains = {"linear": LINEAR, "exponential": EXPONENTIAL}
+    assert_changes_are_those_of_loops(C, random.Random(C), [0, 0, 1, 2, 3], gains)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("C", [C for C, parts in CONTINUATIONS.items() if takes_signed_gains(parts)])
 def test_swaps_with_signed_gains(C):
     """Documents judged 0 harm, and so do those of grade 3; negative grades have no gain."""
-    rng = random.Random(f"signed {C}")
-    compared = 0
-    for A in AGGREGATIONS:
-        effort = rng.choice(["unit", "unit", "ratio(4)", "time"])
-        options = {
-            "end": rng.choice(["open", "open", "stop", 5, 40]),
-            "norm": rng.choice(["none", "none", "all", "ideal"] if effort == "unit" else ["none", "all"]),
-            "unseen": None if effort == "unit" else 0.25 if effort == "ratio(4)" else 9.0,
-        }
-        k = rng.choice([None, None, 4])
-        grades = [rng.choice([0, 0, -1, 1, 2, 3]) for _ in range(rng.choice([2, 7, 7, 9]))]
-        words = [rng.choice([0, 40, 300, 900]) for _ in grades]
-        given = {name: value for name, value in options.items() if value is not None}
-        gain, slow = "table({0:-0.5,1:0.3,2:1,3:-1})", {0: -0.5, 1: 0.3, 2: 1, 3: -1}
-        objective = LambdaMART(CWLA(C=C, A=A, effort=effort, gain=gain, cutoff=k, **given), doc_length=words)
-        scores = -np.arange(len(grades), dtype=float)
-        try:
-            found = objective.changes(grades, scores, [len(grades)])[0]
-        except CWLAError:  # no finite value; other tests check the error
-            continue
-        setting = {**options, "C": CONTINUATIONS[C], "A": AGGREGATIONS[A], "k": k, "max_rel": None}
-        setting |= {"effort": EFFORTS[effort], "gain": ("signed_table", {"map": slow})}
-        for at in [(0, len(grades) - 1), *(sorted(rng.sample(range(len(grades)), 2)) for _ in range(3))]:
-            expected = changes_by_loops(grades, words, at, **setting)
-            assert found[tuple(at)] == pytest.approx(expected, rel=0, abs=1e-10), (A, setting, grades, at)
-            compared += 1
-    assert compared > 20
+    gains = {"table({0:-0.5,1:0.3,2:1,3:-1})": ("signed_table", {"map": {0: -0.5, 1: 0.3, 2: 1, 3: -1}})}
+    assert_changes_are_those_of_loops(C, random.Random(f"signed {C}"), [0, 0, -1, 1, 2, 3], gains)
 
 
 def test_the_way_that_is_fast_enough_is_taken():

@@ -293,19 +293,24 @@ def assert_close_or_refused(setting: Setting, case: Case, name: str, slow: float
     assert value == pytest.approx(slow, rel=1e-10, abs=1e-10), (setting, case)
 
 
+def settings_of(number, C, rng, also=(), signed=False):
+    """Yield settings of all A × end, each with three rankings: with every effort in CI, else with one, and `also`."""
+    efforts, every = list(EFFORTS), settings().max_examples >= 50
+    for at, A in enumerate(AGGREGATIONS):
+        for place, end in enumerate(("open", "stop", rng.choice(ENDS[2:]))):
+            for kind in efforts if every else [*also, efforts[(number + at + 3 * place) % len(efforts)]]:
+                setting = random_setting(rng, C, A, end, kind, signed)
+                yield setting, [random_case(rng, setting) for _ in range(3)]
+
+
 @pytest.mark.slow
 @pytest.mark.hypothesis  # the hypothesis profile selects the settings
 @pytest.mark.every_case
 @pytest.mark.parametrize(("number", "C"), [*enumerate(CONTINUATIONS)])
 def test_scores(number, C):
     """26,244 settings in CI. In development 2,916 of them: all C × A × end and all A × end × effort."""
-    rng, efforts = random.Random(f"scores {C}"), list(EFFORTS)
-    every = settings().max_examples >= 50
-    for at, A in enumerate(AGGREGATIONS):
-        for place, end in enumerate(("open", "stop", rng.choice(ENDS[2:]))):
-            for kind in efforts if every else [efforts[(number + at + 3 * place) % len(efforts)]]:
-                setting = random_setting(rng, C, A, end, kind)
-                assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(3)])
+    for setting, cases in settings_of(number, C, random.Random(f"scores {C}")):
+        assert_as_the_reference(setting, cases)
 
 
 def takes_signed_gains(C: tuple) -> bool:
@@ -323,17 +328,11 @@ def takes_signed_gains(C: tuple) -> bool:
 @pytest.mark.parametrize(("number", "C"), [*enumerate(CONTINUATIONS)])
 def test_signed_gains(number, C):
     """All C × A × end with negative gains, and with gains of documents judged 0, which unjudged ones do not have."""
-    rng, efforts = random.Random(f"signed {C}"), list(EFFORTS)
-    every = settings().max_examples >= 50
-    for at, A in enumerate(AGGREGATIONS):
-        for place, end in enumerate(("open", "stop", rng.choice(ENDS[2:]))):
-            for kind in efforts if every else ["unit", efforts[(number + at + 3 * place) % len(efforts)]]:
-                setting = random_setting(rng, C, A, end, kind, signed=True)
-                cases = [random_case(rng, setting) for _ in range(3)]
-                if takes_signed_gains(CONTINUATIONS[C]):
-                    assert_as_the_reference(setting, cases)
-                elif setting.gain != "given":
-                    refused(lambda s=setting, c=cases: s.package(c), "is defined for gains of 0 or more", "rel=")
+    for setting, cases in settings_of(number, C, random.Random(f"signed {C}"), also=("unit",), signed=True):
+        if takes_signed_gains(CONTINUATIONS[C]):
+            assert_as_the_reference(setting, cases)
+        elif setting.gain != "given":
+            refused(lambda s=setting, c=cases: s.package(c), "is defined for gains of 0 or more", "rel=")
 
 
 @pytest.mark.slow

@@ -42,9 +42,8 @@ from pyterrier_cwla.model.fact_trials import random_lists
 from pyterrier_cwla.model.gains import GIVEN
 from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.residuals import residual_is_a_bound
-from pyterrier_cwla.model.scoring import walk_values
 from tests.model.test_against_reference import takes_signed_gains
-from tests.model.test_three_ways import OTHER_VALUES, aligned, cut, ways
+from tests.model.test_three_ways import OTHER_VALUES, agreeing, aligned, cut
 from tests.support.messages import refused
 from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, numbers, specs
 
@@ -201,12 +200,7 @@ def test_every_route_agrees_with_all_ranks(C, A, data):
         return
     rankings = cut(metric, aligned(lists, elsewhere))
     for names in (("score",), *((name,) for name in OTHER_VALUES)):
-        found = ways(metric, rankings, names)
-        for name, values in found.items():
-            np.testing.assert_allclose(values, next(iter(found.values())), rtol=1e-9, atol=1e-11, err_msg=name)
-        if not found:
-            with pytest.raises(NoFiniteValue):
-                walk_values(metric, rankings, names)
+        agreeing(metric, rankings, names)
 
 
 def test_the_highest_gain_is_0_after_an_item_without_gain():

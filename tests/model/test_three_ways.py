@@ -59,6 +59,17 @@ def cut(metric: Metric, rankings: Rankings) -> Rankings:
     return rankings.first(metric.end) if isinstance(metric.end, int) else rankings
 
 
+def agreeing(metric: Metric, rankings: Rankings, names: tuple[str, ...]) -> dict:
+    """Return the values of all ways, which agree; an error is raised by all of them."""
+    found = ways(metric, rankings, names)
+    for name, values in found.items():
+        np.testing.assert_allclose(values, next(iter(found.values())), rtol=1e-9, atol=1e-11, err_msg=name)
+    if not found:
+        with pytest.raises(NoFiniteValue):
+            walk_values(metric, rankings, names)
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("A", AGGREGATIONS)
 @pytest.mark.parametrize("C", CONTINUATIONS)
@@ -72,13 +83,7 @@ def test_every_route_agrees_with_all_ranks(C, A, data):
     metric = replace(PLAIN, **users, end=data.draw(ends()))
     rankings = cut(metric, aligned(lists, elsewhere))
     for names in (("score",), *((name,) for name in OTHER_VALUES), OTHER_VALUES):
-        found = ways(metric, rankings, names)
-        for name, values in found.items():
-            np.testing.assert_allclose(values, next(iter(found.values())), rtol=1e-9, atol=1e-11, err_msg=name)
-        if not found:
-            with pytest.raises(NoFiniteValue):
-                walk_values(metric, rankings, names)
-            continue
+        found = agreeing(metric, rankings, names)
         first = fastest(ROUTES, over_all_ranks, metric, names).__name__
         if first in found:
             np.testing.assert_array_equal(walk_values(metric, rankings, names), found[first])

@@ -300,7 +300,7 @@ def test_known_parameters_are_recovered(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
 def test_intervals_have_the_true_value(name):
-    """Of 20 intervals of 95 %, fewer than 16 have it with a probability of 0.3 %; docs/studies.rst has a table."""
+    """With a coverage of 95 %, fewer than 16 of 20 have it with a probability of 0.3 %; docs/studies.rst has a table."""
     rows = [recovered(name, seed, 100).parameters().iloc[0] for seed in range(20)]
     assert sum(row.nearly_low <= KNOWN[name][0] <= row.nearly_high for row in rows) >= 16
 
