@@ -49,9 +49,7 @@ class List:
         if model["end"] == "stop" and not grades:
             self.outcomes = [(1.0, 0.0)]
             return
-        walk = reference._walk(
-            grades, model["C"], ("linear", {}), model["effort"], 3, model["end"], model["k"], judged, None, None
-        )
+        walk = reference._walk(grades, reference.Setting(**model, max_rel=3, judged=judged))
         gained = 0.0
         for share, r in zip(reference._leaving(walk), walk.r):
             gained += r

@@ -9,160 +9,78 @@ Equations without a source are those of Moffat et al. (2022), "TBG" is Smucker a
 Allan (2016). docs/conventions.rst describes the conventions that no paper defines.
 """
 
-import cmath
 import itertools
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from numpy.polynomial.legendre import leggauss
 
 from . import loops
-from .loops import decay, per
+from .loops import per
 
 
-def score(
-    grades,
-    *,
-    C,
-    A,
-    gain=("linear", {}),
-    effort=("unit", {}),
-    max_rel=None,
-    end="open",
-    k=None,
-    norm="none",
-    judged=None,
-    words=None,
-    judged_words=None,
-    unseen=None,
-):
-    """Return M = Σ L(i)·A(i) / N for one ranking, given as its grades (None: unjudged).
+@dataclass
+class Setting:
+    """The choices of a metric besides A and N, its conventions, and the topic.
 
     `judged` contains all grades judged for the topic, retrieved or not, uncut by k. The default is those of the
     ranking.
     """
-    walk = _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen)
-    value = _value(walk, A)
+
+    C: tuple
+    gain: tuple = ("linear", {})
+    effort: tuple = ("unit", {})
+    max_rel: float | None = None
+    end: Any = "open"
+    k: int | None = None
+    judged: list | None = None
+    words: list | None = None
+    judged_words: list | None = None
+    unseen: float | None = None
+
+    def gain_of(self, grade):
+        return gain_of(grade, self.gain, self.max_rel)
+
+
+def score(grades, *, A, norm="none", **setting):
+    """Return M = Σ L(i)·A(i) / N for one ranking, given as its grades (None: unjudged)."""
+    value = _value(_walk(grades, Setting(**setting)), A)
     if norm == "none" or value == 0:
         return value
-    bottom = normaliser(
-        grades,
-        C=C,
-        A=A,
-        gain=gain,
-        effort=effort,
-        max_rel=max_rel,
-        end=end,
-        k=k,
-        norm=norm,
-        judged=judged,
-        words=words,
-        judged_words=judged_words,
-        unseen=unseen,
-    )
+    bottom = normaliser(grades, A=A, norm=norm, **setting)
     return value / bottom if bottom else 0.0
 
 
-def v_plus(
-    grades,
-    *,
-    C,
-    A=None,
-    gain=("linear", {}),
-    effort=("unit", {}),
-    max_rel=None,
-    end="open",
-    k=None,
-    norm="none",
-    judged=None,
-    words=None,
-    judged_words=None,
-    unseen=None,
-):
+def v_plus(grades, *, A=None, norm="none", **setting):
     """Return V⁺ = Σ V(i), the expected number of items seen (Eq. 2), which may be infinite."""
-    return _views(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen))
+    return _views(_walk(grades, Setting(**setting)))
 
 
-def weights(
-    grades,
-    *,
-    C,
-    A,
-    gain=("linear", {}),
-    effort=("unit", {}),
-    max_rel=None,
-    end="open",
-    k=None,
-    norm="none",
-    judged=None,
-    words=None,
-    judged_words=None,
-    unseen=None,
-):
-    """Return C, V, W, L and A over the listed ranks, as lists."""
-    walk = _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen)
-    views = _views(walk) if walk.n else 1.0
-    return {
-        "C": walk.C,
-        "V": walk.V[: walk.n],
-        "W": [v / views for v in walk.V[: walk.n]],
-        "L": _leaving(walk),
-        "A": _felt(walk, A),
-    }
-
-
-def residual(
-    grades,
-    *,
-    C,
-    A,
-    gain=("linear", {}),
-    effort=("unit", {}),
-    max_rel=None,
-    end="open",
-    k=None,
-    norm="none",
-    judged=None,
-    words=None,
-    judged_words=None,
-    unseen=None,
-    side="upper",
-):
+def residual(grades, *, A, norm="none", side="upper", **setting):
     """Return the score with the best gain for every unjudged and every unseen item, minus the score.
 
     The lower side is the score minus that with the lowest gain for these items. Efforts do not change. With a normaliser, the difference is divided by that of the score. Over the ideal, if C depends on ranks only and A
     is a sum of gains, it is the distance to the best score that judgments can give.
     """
-    if norm == "ideal" and of_ranks(C, A, effort, end):
-        judged = [grade for grade in grades if grade is not None] if judged is None else judged
-        last = last_rank(C, len(grades) + len(judged), end, k)
+    s = Setting(**setting)
+    if norm == "ideal" and of_ranks(s.C, A, s.effort, s.end):
+        judged = [grade for grade in grades if grade is not None] if s.judged is None else s.judged
+        last = last_rank(s.C, len(grades) + len(judged), s.end, s.k)
         if last is None:
             raise NotImplementedError("the sum over all ranks of the best case")
-        same = {"C": C, "A": A, "gain": gain, "max_rel": max_rel, "end": end, "k": k, "judged": judged}
-        now = score(grades, **same, effort=effort, norm=norm, words=words, judged_words=judged_words, unseen=unseen)
-        return max(best_share(grades, **same, last=last) - now, 0.0)
-    if C[0] in ("ap1", "ap2"):
-        raise ValueError(f"no residual for C={C[0]!r}: the score depends on the total gain")
-    as_judged = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen), A)
-    unjudged = {"upper": best_gain, "lower": lowest_gain}[side](gain, max_rel)
-    changed = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, unjudged), A)
-    bottom = normaliser(
-        grades,
-        C=C,
-        A=A,
-        gain=gain,
-        effort=effort,
-        max_rel=max_rel,
-        end=end,
-        k=k,
-        norm=norm,
-        judged=judged,
-        words=words,
-        judged_words=judged_words,
-        unseen=unseen,
-    )
-    return (changed - as_judged if side == "upper" else as_judged - changed) / bottom if bottom else 0.0
+        same = {"C": s.C, "A": A, "gain": s.gain, "max_rel": s.max_rel, "end": s.end, "k": s.k, "judged": judged}
+        return max(best_share(grades, **same, last=last) - score(grades, A=A, norm=norm, **setting), 0.0)
+    if s.C[0] in ("ap1", "ap2"):
+        raise ValueError(f"no residual for C={s.C[0]!r}: the score depends on the total gain")
+    unjudged = {"upper": best_gain, "lower": lowest_gain}[side](s.gain, s.max_rel)
+    difference = _value(_walk(grades, s, unjudged), A) - _value(_walk(grades, s), A)
+    bottom = normaliser(grades, A=A, norm=norm, **setting)
+    return (difference if side == "upper" else -difference) / bottom if bottom else 0.0
 
 
 def best_share(grades, *, C, A, gain, max_rel, end, k, judged, last):
@@ -231,58 +149,46 @@ def last_rank(C, listed, end, k):
     return min(cuts, default=None)
 
 
-def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, words, judged_words, unseen):
+def normaliser(grades, *, A, norm, **setting):
     """Return N for the normalisers none, all, mean, ideal and unlimited.
 
     none: 1; all: the total gain; mean: the gain of a mean relevant document (GAP's E(N_r)/N_r); ideal: the score of
     the ideal ranking; unlimited: TBG's unlimited supply.
     """
-    if judged is None:
+    s = Setting(**setting)
+    if s.judged is None:
         kept = [i for i, grade in enumerate(grades) if grade is not None]
-        judged = [grades[i] for i in kept]
-        judged_words = [words[i] for i in kept] if words is not None else None
+        words = None if s.words is None else [s.words[i] for i in kept]
+        s = replace(s, judged=[grades[i] for i in kept], judged_words=words)
     if norm == "none":
         return 1.0
     if norm == "all":
-        return math.fsum(max(gain_of(grade, gain, max_rel), 0) for grade in judged)
+        return math.fsum(max(s.gain_of(grade), 0) for grade in s.judged)
     if norm == "mean":
-        relevant = [grade for grade in judged if grade > 0]
-        return math.fsum(gain_of(grade, gain, max_rel) for grade in relevant) / len(relevant) if relevant else 0.0
+        relevant = [grade for grade in s.judged if grade > 0]
+        return math.fsum(map(s.gain_of, relevant)) / len(relevant) if relevant else 0.0
     if norm == "unlimited":
-        return _unlimited(C, A, gain, effort, max_rel)
+        return _unlimited(s, A)
     if norm != "ideal":
         raise ValueError(f"no normaliser {norm!r}")
-    if judged_words is None:
-        judged_words = [None] * len(judged)
-    cuts = [cut for cut in (k, end) if isinstance(cut, int)]
-    in_parts = C[0] == "budget" and C[1].get("partial") and not cuts
-    if (C[0] == "decay" or in_parts) and A[0] in ("etg", "smeared"):
+    lengths = [None] * len(s.judged) if s.judged_words is None else s.judged_words
+    cuts = [cut for cut in (s.k, s.end) if isinstance(cut, int)]
+    in_parts = s.C[0] == "budget" and s.C[1].get("partial") and not cuts
+    if (s.C[0] == "decay" or in_parts) and A[0] in ("etg", "smeared"):
         pairs = [
-            (gain_of(grade, gain, max_rel), effort_of(grade, length, effort))
-            for grade, length in zip(judged, judged_words, strict=True)
-            if gain_of(grade, gain, max_rel) > 0
+            (s.gain_of(grade), effort_of(grade, length, s.effort))
+            for grade, length in zip(s.judged, lengths, strict=True)
+            if s.gain_of(grade) > 0
         ]
         if A[0] == "smeared":
             pairs = [(g * while_reading(e, **A[1]), e) for g, e in pairs]
         if in_parts:
-            return fullest(pairs, C[1]["T"])
-        return best_decayed_gain(pairs, min(cuts, default=len(pairs)), **C[1])
-    order = sorted(range(len(judged)), key=lambda i: (-gain_of(judged[i], gain, max_rel), -judged[i]))  # stable
-    if gain[0] in SIGNED:  # documents that harm are in no ideal
-        order = [i for i in order if gain_of(judged[i], gain, max_rel) >= 0]
-    return score(
-        [judged[i] for i in order],
-        C=C,
-        A=A,
-        gain=gain,
-        effort=effort,
-        max_rel=max_rel,
-        end=end,
-        k=k,
-        judged=judged,
-        words=[judged_words[i] for i in order],
-        unseen=unseen,
-    )
+            return fullest(pairs, s.C[1]["T"])
+        return best_decayed_gain(pairs, min(cuts, default=len(pairs)), **s.C[1])
+    order = sorted(range(len(s.judged)), key=lambda i: (-s.gain_of(s.judged[i]), -s.judged[i]))  # stable
+    if s.gain[0] in SIGNED:  # documents that harm are in no ideal
+        order = [i for i in order if s.gain_of(s.judged[i]) >= 0]
+    return _value(_walk([s.judged[i] for i in order], replace(s, words=[lengths[i] for i in order])), A)
 
 
 def best_decayed_gain(pairs, cut, half_life=224):
@@ -311,13 +217,13 @@ def fullest(pairs, T):
     return total
 
 
-def _unlimited(C, A, gain, effort, max_rel):
+def _unlimited(s, A):
     """Return g/(1 − 2^(−T_x/h)), with T_x the effort of a zero-length document of the best grade and g its gain."""
-    if C[0] != "decay" or A[0] != "etg":
+    if s.C[0] != "decay" or A[0] != "etg":
         raise ValueError("norm='unlimited' is for C=decay with A=etg")
-    g, grade = best_gain(gain, max_rel)
-    t_x = effort_of(effort[1].get("rel", 1) if grade == math.inf else grade, 0, effort)
-    return g / (1 - 2 ** (-t_x / C[1].get("half_life", 224)))
+    g, grade = best_gain(s.gain, s.max_rel)
+    t_x = effort_of(s.effort[1].get("rel", 1) if grade == math.inf else grade, 0, s.effort)
+    return g / (1 - 2 ** (-t_x / s.C[1].get("half_life", 224)))
 
 
 def gain_of(grade, gain, max_rel):
@@ -325,44 +231,6 @@ def gain_of(grade, gain, max_rel):
     name, parameters = gain
     gains = grade is not None and (grade > 0 or (grade == 0 and name in SIGNED) or name == "given")
     return float(GAINS[name](grade, max_rel, **parameters)) if gains else 0.0
-
-
-def binary(grade, max_rel, rel=1):
-    """1 from grade `rel` on."""
-    return grade >= rel
-
-
-def linear(grade, max_rel):
-    """g / g_max."""
-    return grade / _known(max_rel, "max_rel")
-
-
-def exponential(grade, max_rel):
-    """(2^g − 1) / 2^g_max."""
-    return (2**grade - 1) / 2 ** _known(max_rel, "max_rel")
-
-
-def raw(grade, max_rel):
-    """The grade itself."""
-    return grade
-
-
-def table(grade, max_rel, map):
-    """The value of the map, which must contain every grade above 0."""
-    return map[grade]
-
-
-def signed_table(grade, max_rel, map):
-    """The value of the map, which may be negative; 0 for grade 0 if it is not in the map."""
-    return {0: 0, **map}[grade]
-
-
-def given(grade, max_rel):
-    """The number, which is a gain."""
-    return grade
-
-
-SIGNED = ("signed_table", "given")
 
 
 def interpolated(grade, max_rel, map):
@@ -373,32 +241,22 @@ def interpolated(grade, max_rel, map):
     return points[low] + share * (points[high] - points[low])
 
 
-def clicksave(grade, max_rel, p_click=0.64, p_save=0.77, rel=1):
-    """P(C
-
-    R)·P(S
-
-    R) of a relevant document (TBG, Eq. 6).
-    """
-    return p_click * p_save if grade >= rel else 0.0
-
-
-def threshold(grade, max_rel, weights):
-    """The share of users whose relevance threshold is at most this grade (JA, Eq. 3)."""
-    return math.fsum(weights[:grade])
-
-
-def clicksave_by_grade(grade, max_rel, p_click, p_save):
-    """P_click(g)·P_save(g) (JA, section 5.1)."""
-    return p_click[grade] * p_save[grade]
-
-
-GAINS = {
-    f.__name__: f
-    for f in (
-        *(binary, linear, exponential, raw, table, interpolated, clicksave, threshold, clicksave_by_grade),
-        *(signed_table, given),
-    )
+SIGNED = ("signed_table", "given")
+GAINS = {  # the gain of a grade; max_rel is the highest grade, g_max
+    "binary": lambda grade, max_rel, rel=1: grade >= rel,
+    "linear": lambda grade, max_rel: grade / _known(max_rel, "max_rel"),
+    "exponential": lambda grade, max_rel: (2**grade - 1) / 2 ** _known(max_rel, "max_rel"),
+    "raw": lambda grade, max_rel: grade,
+    "given": lambda grade, max_rel: grade,
+    "table": lambda grade, max_rel, map: map[grade],  # an error for grades above 0 that are not in the map
+    "signed_table": lambda grade, max_rel, map: {0: 0, **map}[grade],
+    "interpolated": interpolated,
+    # TBG, Eq. 6: P(C|R)·P(S|R) of a relevant document
+    "clicksave": lambda grade, max_rel, p_click=0.64, p_save=0.77, rel=1: p_click * p_save if grade >= rel else 0,
+    # JA, Eq. 3: the share of users whose relevance threshold is at most this grade
+    "threshold": lambda grade, max_rel, weights: math.fsum(weights[:grade]),
+    # JA, section 5.1
+    "clicksave_by_grade": lambda grade, max_rel, p_click, p_save: p_click[grade] * p_save[grade],
 }
 
 
@@ -434,26 +292,12 @@ def effort_of(grade, length, effort):
     return float(EFFORTS[name](grade, length, **parameters))
 
 
-def unit(grade, length):
-    """1."""
-    return 1.0
-
-
 def time(
-    grade,
-    length,
-    summary_seconds=4.4,
-    seconds_per_word=0.018,
-    seconds_per_document=7.8,
-    p_click_relevant=0.64,
-    p_click_nonrelevant=0.39,
-    rel=1,
-):
-    """T_S + P(C
-
-    g)·(a·words + b). Unjudged documents are clicked like those of grade 0 (TBG, Eq. 4).
-    """
-    p_click = p_click_relevant if grade is not None and grade >= rel else p_click_nonrelevant
+    grade, length, summary_seconds=4.4, seconds_per_word=0.018, seconds_per_document=7.8, p_click_relevant=0.64,
+    p_click_nonrelevant=0.39, rel=1,
+):  # fmt: skip
+    """T_S + P(C|g)·(a·words + b). Unjudged documents are clicked like those of grade 0 (TBG, Eq. 4)."""
+    p_click = p_click_relevant if _is_relevant(grade, rel) else p_click_nonrelevant
     return summary_seconds + p_click * (seconds_per_word * _known(length, "words") + seconds_per_document)
 
 
@@ -463,30 +307,10 @@ def grade_time(grade, length, summary_seconds, p_click, seconds):
     return summary_seconds + p_click[g] * seconds[g]
 
 
-def by_grade(grade, length, efforts):
-    """The given effort of the grade."""
-    return efforts[max(grade or 0, 0)]
-
-
-def ratio(grade, length, times, rel=1):
-    """1 for a relevant document, 1/times for another (JA, section 3.1)."""
-    return 1 if grade is not None and grade >= rel else 1 / times
-
-
 def reading(grade, length, summary_words=0, share=1, p_click_relevant=1, p_click_nonrelevant=1, rel=1):
     """Words of the summary, and the words read of the document if it is clicked (Sakai and Dou, 2013)."""
-    p_click = p_click_relevant if grade is not None and grade >= rel else p_click_nonrelevant
+    p_click = p_click_relevant if _is_relevant(grade, rel) else p_click_nonrelevant
     return summary_words + p_click * share * _known(length, "words")
-
-
-def cost(grade, length, known):
-    """The known cost."""
-    return _known(known, "cost")
-
-
-def by_rank(grade, length, rank, costs):
-    """The cost of the rank, or the last one."""
-    return costs[rank - 1] if rank <= len(costs) else costs[-1]
 
 
 def plus(grade, length, *efforts):
@@ -494,15 +318,29 @@ def plus(grade, length, *efforts):
     return math.fsum(efforts)
 
 
-EFFORTS = {f.__name__: f for f in (unit, time, grade_time, by_grade, ratio, reading, cost, by_rank, plus)} | {
-    "seconds": cost
-}
+def _is_relevant(grade, rel):
+    return grade is not None and grade >= rel
 
 
 def _known(value, name):
     if value is None:
         raise ValueError(f"{name} is needed here")
     return value
+
+
+EFFORTS = {
+    "unit": lambda grade, length: 1,
+    "time": time,
+    "grade_time": grade_time,
+    "by_grade": lambda grade, length, efforts: efforts[max(grade or 0, 0)],
+    # JA, section 3.1: 1 for a relevant document, 1/times for another
+    "ratio": lambda grade, length, times, rel=1: 1 if _is_relevant(grade, rel) else 1 / times,
+    "reading": reading,
+    "cost": lambda grade, length, known: _known(known, "cost"),
+    "seconds": lambda grade, length, known: _known(known, "cost"),
+    "by_rank": lambda grade, length, rank, costs: costs[min(rank, len(costs)) - 1],
+    "plus": plus,
+}
 
 
 @dataclass
@@ -513,74 +351,52 @@ class Walk:
     felt: loops.View
     last: int | None  # last rank, after which all users have left; None with an open end
     continuation: tuple
-    C: list = None
-    V: list = None  # V(1) … V(n+1)
-
-    @property
-    def n(self):
-        return self.felt.n
-
-    @property
-    def r(self):
-        return self.felt.gains
-
-    @property
-    def e(self):
-        return self.felt.efforts
-
-    @property
-    def unseen(self):
-        return self.felt.unseen
-
-    @property
-    def remaining(self):
-        """V(n+1), the share of users who continue beyond the list."""
-        return self.V[self.n]
-
-    def unseen_effort(self):
-        return self.felt.e(self.n + 1)
 
     def __post_init__(self):
+        self.n, self.r, self.e = self.felt.n, self.felt.gains, self.felt.efforts
+        self.G, self.E = math.fsum(self.r), math.fsum(self.e)
+        self.unseen, self.beyond = self.felt.unseen, self.felt.beyond  # effort and gain of an unseen item
         self.C = [go_on(self, i) for i in range(1, self.n + 1)]
-        self.V = [1.0 if self.last != 0 else 0.0]
+        self.V = [1.0 if self.last != 0 else 0.0]  # V(1) … V(n+1)
         if self.continuation[0] in LEFT and self.last != 0:
             self.V = [LEFT[self.continuation[0]](self.seen, 1, **self.continuation[1])]
         for c in self.C:
             self.V.append(self.V[-1] * c)  # Eq. 1
+        self.remaining = self.V[self.n]  # the share of users who continue beyond the list
+
+    def unseen_effort(self):
+        return self.felt.e(self.n + 1)
 
 
-def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, unjudged=None):
-    name, parameters = C
-    parameters = dict(parameters)
-    rel = parameters.pop("rel", None)
-    whose = parameters.pop("R", "judged")
-    if judged is None:
-        judged = [grade for grade in grades if grade is not None]
-    grades = list(grades)[:k]
-    if end != "open" and end != "stop":
-        grades = grades[:end]
-    lengths = words[: len(grades)] if words is not None else [None] * len(grades)
-    if unseen is None and effort[0] not in ("time", "reading"):
-        unseen = effort_of(0, None, effort)
+def _walk(grades, s, unjudged=None):
+    """Return the walk over a list; `unjudged`: gain and grade of unjudged and unseen items, if these are not 0."""
+    name, parameters = s.C[0], dict(s.C[1])
+    rel, whose = parameters.pop("rel", None), parameters.pop("R", "judged")
+    judged = [grade for grade in grades if grade is not None] if s.judged is None else s.judged
+    grades = list(grades)[: s.k][: s.end if isinstance(s.end, int) else None]
+    lengths = s.words[: len(grades)] if s.words is not None else [None] * len(grades)
+    unseen = s.unseen
+    if unseen is None and s.effort[0] not in ("time", "reading"):
+        unseen = effort_of(0, None, s.effort)
 
     def as_seen(grade):
-        return gain_of(grade, gain, max_rel) if rel is None else float(grade is not None and grade >= rel)
+        return s.gain_of(grade) if rel is None else float(_is_relevant(grade, rel))
 
     beyond_r, beyond_grade = unjudged or (0.0, 0)
     beyond_x = beyond_r if rel is None else float(beyond_grade >= rel)
     unretrieved = 0.0
     if name in ("ap1", "ap2") and whose == "judged":
         # fsum does not depend on the order of gains, so the difference is exactly 0 if all gain is retrieved
-        unretrieved = math.fsum(as_seen(g) for g in judged) - math.fsum(as_seen(g) for g in grades)
+        unretrieved = math.fsum(map(as_seen, judged)) - math.fsum(map(as_seen, grades))
         if unretrieved < 0:
             raise ValueError("judged must include the judged items of the ranking")
-    efforts = [effort_of(g, length, effort) for g, length in zip(grades, lengths, strict=True)]
+    efforts = [effort_of(g, length, s.effort) for g, length in zip(grades, lengths, strict=True)]
     x = [beyond_x if unjudged and g is None else as_seen(g) for g in grades]
-    r = [beyond_r if unjudged and g is None else gain_of(g, gain, max_rel) for g in grades]
+    r = [beyond_r if unjudged and g is None else s.gain_of(g) for g in grades]
     return Walk(
         seen=loops.View(x, efforts, unseen, beyond_x, unretrieved),
         felt=loops.View(r, efforts, unseen, beyond_r),
-        last={"open": None, "stop": len(grades)}.get(end, end),
+        last={"open": None, "stop": len(grades)}.get(s.end, s.end),
         continuation=(name, parameters),
     )
 
@@ -596,42 +412,18 @@ def go_on(walk, i):
     return min(1.0, max(0.0, c))
 
 
-def weibull(view, i, **parameters):
-    """S(E(i))/S(E(i−1)) with S(t) = exp(−(t/scale)^shape), so that V(i) = S(E(i−1))."""
-    return _ratio_of_shares("weibull", view, i, parameters)
-
-
-def log_logistic(view, i, **parameters):
-    """S(E(i))/S(E(i−1)) with S(t) = 1/(1 + (t/scale)^shape)."""
-    return _ratio_of_shares("log_logistic", view, i, parameters)
-
-
-def log_normal(view, i, **parameters):
-    """S(E(i))/S(E(i−1)) with S(t) = Φ(−ln(t/scale)/shape)."""
-    return _ratio_of_shares("log_normal", view, i, parameters)
-
-
-def hyperbolic(view, i, **parameters):
-    """S(E(i))/S(E(i−1)) with S(t) = (1 + t/scale)^(−shape)."""
-    return _ratio_of_shares("hyperbolic", view, i, parameters)
-
-
-def _ratio_of_shares(law, view, i, parameters):
-    here = SHARES[law](view.E(i - 1), **parameters)
-    return SHARES[law](view.E(i), **parameters) / here if here else 0
-
-
-SHARES = {  # S(t) of the laws of leaving
-    "weibull": lambda t, shape, scale: _exp(-((t / scale) ** shape)),
+SHARES = {  # S(t) of the laws of leaving, where V(i) = S(E(i−1))
+    "weibull": lambda t, shape, scale: math.exp(-((t / scale) ** shape)),
     "log_logistic": lambda t, shape, scale: 1 / (1 + (t / scale) ** shape),
     "log_normal": lambda t, shape, scale: math.erfc(math.log(t / scale) / shape / math.sqrt(2)) / 2 if t else 1.0,
     "hyperbolic": lambda t, shape, scale: (1 + t / scale) ** -shape,
 }
 
 
-def carterette1(view, i, k):
-    """i/(i+1), to depth k (Carterette, 2011)."""
-    return i / (i + 1) if i < k else 0
+def _ratio(V, view, i, **parameters):
+    """V(i+1)/V(i)."""
+    here = V(view, i, **parameters)
+    return V(view, i + 1, **parameters) / here if here else 0
 
 
 def economic(view, i, beta, k):
@@ -644,11 +436,6 @@ def carterette2(view, i, k):
     if i >= k:
         return 0
     return 1 if view.r(i) == 0 else view.G(i) / (view.G(i) + 1)
-
-
-def carterette3(view, i, theta):
-    """1 − θ where r_i > 0, else 1 (Carterette, 2011, Model 3)."""
-    return 1 - theta if view.r(i) > 0 else 1
 
 
 def product(view, i, first, second):
@@ -681,22 +468,6 @@ def ift_rate(view, i, A, b2=0.9, R2=10):
     return 1 / (1 + b2 * math.exp((A - (G / E if E else 0.0)) * R2))
 
 
-def patience(view, i, T):
-    """V(i+1)/V(i) with V(i) = max(0, 1 − E(i)/T) (Sakai and Dou, 2013)."""
-    here = patience_left(view, i, T)
-    return patience_left(view, i + 1, T) / here if here else 0
-
-
-def patience_left(view, i, T):
-    return max(0.0, 1 - view.E(i) / T)
-
-
-def budget(view, i, T, partial=False):
-    """V(i+1)/V(i), where V(i) is 1 if the items down to i fit into T."""
-    here = budget_left(view, i, T, partial)
-    return budget_left(view, i + 1, T, partial) / here if here else 0
-
-
 def budget_left(view, i, T, partial=False):
     """1 if E(i) ≤ T, else 0, or with partial the share (T − E(i−1))/e_i of item i that fits."""
     T, before, whole = map(_exact, (T, view.E(i - 1), view.E(i)))
@@ -705,50 +476,26 @@ def budget_left(view, i, T, partial=False):
     return float((T - before) / (whole - before)) if partial and before < T else 0.0
 
 
-LEFT = {"patience": patience_left, "budget": budget_left}  # V of continuations that define it
-
-
-def fixed(view, i, values):
-    """The given values; 0 after the last one."""
-    return values[i - 1] if i <= len(values) else 0
-
-
-CONTINUATIONS = {
-    f.__name__: f
-    for f in (
-        *(loops.prec, loops.rbp, loops.dcg, loops.ap1, loops.ap2, loops.rr, loops.cascade, loops.inst, loops.insq),
-        *(decay, carterette1, carterette2, carterette3),
-        *(
-            product,
-            bpm,
-            ift_goal,
-            ift_rate,
-            patience,
-            budget,
-            fixed,
-            weibull,
-            log_logistic,
-            log_normal,
-            hyperbolic,
-            economic,
-        ),
-    )
+LEFT = {  # V of continuations that define it; patience: Sakai and Dou (2013)
+    "patience": lambda view, i, T: max(0.0, 1 - view.E(i) / T),
+    "budget": budget_left,
 }
-
-
-def per_item(view, i):
-    """G(i)/i."""
-    return view.G(i) / i
-
-
-def items(view, i):
-    """i."""
-    return float(i)
-
-
-def spent(view, i):
-    """E(i)."""
-    return view.E(i)
+CONTINUATIONS = {
+    **{f.__name__: f for f in (loops.prec, loops.rbp, loops.dcg, loops.ap1, loops.ap2, loops.rr, loops.cascade)},
+    **{f.__name__: f for f in (loops.inst, loops.insq, loops.decay)},
+    "carterette1": lambda view, i, k: i / (i + 1) if i < k else 0,  # to depth k (Carterette, 2011)
+    "carterette2": carterette2,
+    "carterette3": lambda view, i, theta: 1 - theta if view.r(i) > 0 else 1,  # Carterette (2011), Model 3
+    "product": product,
+    "bpm": bpm,
+    "ift_goal": ift_goal,
+    "ift_rate": ift_rate,
+    "patience": lambda view, i, T: _ratio(LEFT["patience"], view, i, T=T),
+    "budget": lambda view, i, T, partial=False: _ratio(budget_left, view, i, T=T, partial=partial),
+    "fixed": lambda view, i, values: values[i - 1] if i <= len(values) else 0,
+    "economic": economic,
+    **{law: partial(_ratio, lambda view, i, S=S, **given: S(view.E(i - 1), **given)) for law, S in SHARES.items()},
+}
 
 
 def utility(view, i, phi):
@@ -768,17 +515,11 @@ def while_reading(e, half_life=224):
 
 
 AGGREGATIONS = {
-    "etg": loops.etg,
-    "erg": loops.erg,
-    "err": loops.err,
-    "avg": loops.avg,
-    "per_item": per_item,
+    **{f.__name__: f for f in (loops.etg, loops.erg, loops.err, loops.avg, loops.fin, loops.fgt, loops.pe)},
     "max": loops.best,
-    "fin": loops.fin,
-    "fgt": loops.fgt,
-    "pe": loops.pe,
-    "items": items,
-    "effort": spent,
+    "per_item": lambda view, i: view.G(i) / i,
+    "items": lambda view, i: float(i),
+    "effort": lambda view, i: view.E(i),
     "utility": utility,
     "smeared": smeared,
 }
@@ -811,7 +552,7 @@ def _value(walk, A):
 def _refuse_unseen_items_without_effort(walk, name):
     """Users who leave after infinitely many items without effort: A must not depend on what these items cost."""
     tail = _tail(walk)
-    steady = ("max", "fin", "pe") if walk.felt.beyond else ("max", "fin", "pe", "etg", "utility", "smeared")
+    steady = ("max", "fin", "pe") if walk.beyond else ("max", "fin", "pe", "etg", "utility", "smeared")
     if tail is not None and tail.free and name not in steady:
         raise ValueError(f"{name} depends on the effort of unseen items, which is 0")
 
@@ -832,7 +573,7 @@ def _erg_is_defined(walk):
     tail = _tail(walk)
     if tail is not None and not tail.leave:
         return False
-    return any(walk.r) or (tail is not None and walk.felt.beyond != 0)
+    return any(walk.r) or (tail is not None and walk.beyond != 0)
 
 
 def _refuse_endless_means(walk, name):
@@ -844,21 +585,19 @@ def _refuse_endless_means(walk, name):
 
 def _views(walk):
     """Σ V(i)."""
-    total = math.fsum(walk.V[: walk.n])
-    tail = _tail(walk)
-    if tail is not None:
-        total += walk.remaining * tail.views()
-    return total + _items_at_infinity(walk)
+    return math.fsum(walk.V[: walk.n]) + _views_beyond(walk)
 
 
 def _paid(walk):
     """Σ V(j)·e_j."""
-    total = math.fsum(v * e for v, e in zip(walk.V, walk.e))
+    further = _views_beyond(walk)
+    return math.fsum(v * e for v, e in zip(walk.V, walk.e)) + (walk.unseen_effort() * further if further else 0.0)
+
+
+def _views_beyond(walk):
+    """Σ_{i>n} V(i)."""
     tail = _tail(walk)
-    if tail is not None:
-        total += walk.remaining * walk.unseen_effort() * tail.views()
-    further = _items_at_infinity(walk)
-    return total + (walk.unseen_effort() * further if further else 0.0)
+    return (0.0 if tail is None else walk.remaining * tail.views()) + _items_at_infinity(walk)
 
 
 def _items_at_infinity(walk):
@@ -882,75 +621,30 @@ def _value_beyond(walk, name, **parameters):
     return walk.remaining * BEYOND[name](walk, tail, **parameters)
 
 
-def etg_beyond(walk, tail):
-    """G_n + b·Σ m·l(m), and Σ m·l(m) = Σ v(m)."""
-    b = walk.felt.beyond
-    if b and tail.endless:
-        raise ValueError(f"the gain of endless best items under {walk.continuation[0]} is infinite")
-    return math.fsum(walk.r) + (b * tail.views() if b else 0.0)
-
-
-def err_beyond(walk, tail):
-    """Σ l(m)/(E_n + m·u)."""
-    return tail.inverse(math.fsum(walk.e), walk.unseen_effort())
-
-
 def avg_beyond(walk, tail):
     """Σ l(m)·(G_n + m·b)/(E_n + m·u) = b/u + (G_n − E_n·b/u)·Σ l(m)/(E_n + m·u)."""
-    G, b = math.fsum(walk.r), walk.felt.beyond
+    G, b, E = walk.G, walk.beyond, walk.E
     if G == 0 and b == 0:
         return 0.0
-    E, u = math.fsum(walk.e), walk.unseen_effort()
+    u = walk.unseen_effort()
     if u == 0:
-        return per(etg_beyond(walk, tail), E)
+        return per(gain_beyond(walk, tail, G, b), E)
     return b / u + (G - E * b / u) * tail.inverse(E, u)
-
-
-def per_item_beyond(walk, tail):
-    """Σ l(m)·(G_n + m·b)/(n + m) = b + (G_n − n·b)·Σ l(m)/(n + m)."""
-    G, b = math.fsum(walk.r), walk.felt.beyond
-    return b + (G - walk.n * b) * tail.inverse(walk.n, 1) if G or b else 0.0
-
-
-def max_beyond(walk, tail):
-    """max(best so far, b)."""
-    return max(walk.r + [walk.felt.beyond])
-
-
-def fin_beyond(walk, tail):
-    """b."""
-    return walk.felt.beyond
 
 
 def fgt_beyond(walk, tail, delta):
     """F(n+m) = δ^m·F_n + b·(1 − δ^m)/(1 − δ)."""
     if delta == 1:
-        return etg_beyond(walk, tail)
+        return gain_beyond(walk, tail, walk.G, walk.beyond)
     F = loops.fgt(walk.felt, walk.n, delta) if walk.n else 0.0
-    limit = walk.felt.beyond / (1 - delta)
+    limit = walk.beyond / (1 - delta)
     return limit + ((F - limit) * tail.fading(delta) if delta and F != limit else 0.0)
-
-
-def pe_beyond(walk, tail, beta):
-    """β·max + (1 − β)·b."""
-    return beta * max_beyond(walk, tail) + (1 - beta) * fin_beyond(walk, tail)
-
-
-def items_beyond(walk, tail):
-    """n + Σ m·l(m)."""
-    return walk.n + tail.views()
-
-
-def effort_beyond(walk, tail):
-    """E_n + u·Σ m·l(m)."""
-    return math.fsum(walk.e) + walk.unseen_effort() * tail.views()
 
 
 def utility_beyond(walk, tail, phi):
     """Return the utility on the list, plus that of unseen items up to the last rank if they have gain."""
-    found, b = utility(walk.felt, walk.n, phi), walk.felt.beyond
-    if not b:
-        return found
+    if not walk.beyond:
+        return utility(walk.felt, walk.n, phi)
     if tail.each is None:
         raise ValueError("no closed form for the utility of endless best items")
     return tail.each(lambda m: utility(walk.felt, walk.n + m, phi))
@@ -958,24 +652,34 @@ def utility_beyond(walk, tail, phi):
 
 def smeared_beyond(walk, tail, half_life=224):
     """As etg, for the credited gains."""
-    b = walk.felt.beyond and walk.felt.beyond * while_reading(walk.unseen_effort(), half_life)
+    b = walk.beyond and walk.beyond * while_reading(walk.unseen_effort(), half_life)
+    return gain_beyond(walk, tail, smeared(walk.felt, walk.n, half_life), b)
+
+
+def gain_beyond(walk, tail, found, b):
+    """G_n + b·Σ m·l(m), and Σ m·l(m) = Σ v(m)."""
     if b and tail.endless:
         raise ValueError(f"the gain of endless best items under {walk.continuation[0]} is infinite")
-    found = smeared(walk.felt, walk.n, half_life)
     return found + (b * tail.views() if b else 0.0)
 
 
-BEYOND = {
-    "etg": etg_beyond,
-    "err": err_beyond,
+def per_item_beyond(walk, tail):
+    """Σ l(m)·(G_n + m·b)/(n + m) = b + (G_n − n·b)·Σ l(m)/(n + m)."""
+    G, b = walk.G, walk.beyond
+    return b + (G - walk.n * b) * tail.inverse(walk.n, 1) if G or b else 0.0
+
+
+BEYOND = {  # Σ l(m)·A(n+m), where Σ l(m) = 1
+    "etg": lambda walk, tail: gain_beyond(walk, tail, walk.G, walk.beyond),
+    "err": lambda walk, tail: tail.inverse(walk.E, walk.unseen_effort()),
     "avg": avg_beyond,
     "per_item": per_item_beyond,
-    "max": max_beyond,
-    "fin": fin_beyond,
+    "max": lambda walk, tail: max([*walk.r, walk.beyond]),
+    "fin": lambda walk, tail: walk.beyond,
     "fgt": fgt_beyond,
-    "pe": pe_beyond,
-    "items": items_beyond,
-    "effort": effort_beyond,
+    "pe": lambda walk, tail, beta: beta * max([*walk.r, walk.beyond]) + (1 - beta) * walk.beyond,
+    "items": lambda walk, tail: walk.n + tail.views(),
+    "effort": lambda walk, tail: walk.E + walk.unseen_effort() * tail.views(),
     "utility": utility_beyond,
     "smeared": smeared_beyond,
 }
@@ -1036,7 +740,7 @@ def _tail(walk):
     if name == "decay":
         if walk.unseen == 0:
             return FREE
-        return geometric_tail(lambda: decay(walk.seen, walk.n + 1, **parameters))
+        return geometric_tail(lambda: loops.decay(walk.seen, walk.n + 1, **parameters))
     if name in SHARES:
         return law_tail(walk, name, parameters)
     if name == "dcg":
@@ -1058,7 +762,7 @@ def _player_stops(walk, T, K, h_b=0, h_c=0, m=0.5):
     """Return whether a limit comes nearer with every unseen item, or is reached at the first one."""
     if walk.unseen is None or go_on(walk, walk.n + 1) == 0:
         return True
-    b = walk.felt.beyond
+    b = walk.beyond
     return h_b * (b - m) < b or h_c * (b - m) < walk.unseen
 
 
@@ -1096,7 +800,7 @@ def geometric_tail(constant):
         if u == 0 or c == 0:
             return per(1.0, E + u)
         rate = -math.log(c)
-        return _sum_fading(lambda t: (1 - c) * _exp(-rate * (t - 1)) / (E + t * u), rate)
+        return _sum_fading(lambda t: (1 - c) * math.exp(-rate * (t - 1)) / (E + t * u), rate)
 
     return Tail(
         views=lambda: 1 / (1 - constant()),
@@ -1141,7 +845,7 @@ def logarithmic_tail(n):
 
     def left(t):
         p = n + t + 1
-        return math.log(n + 2) * _log1p(1 / p) / (_log(p) * _log(p + 1))
+        return math.log(n + 2) * math.log1p(1 / p) / (math.log(p) * math.log(p + 1))
 
     return _smooth_tail(None, left)
 
@@ -1154,9 +858,9 @@ def gamma_tail(y, d):
         steps.append(steps[-1] * ((z + m - a) / (z + m)) ** 2)
 
     def v(t):
-        if not isinstance(t, complex) and t < start:
+        if t < start:
             return steps[int(t) - 1]
-        return steps[-1] * _exp(2 * (_log_gammaratio(z + t, a) - _log_gammaratio(z + start, a)))
+        return steps[-1] * math.exp(2 * (_log_gammaratio(z + t, a) - _log_gammaratio(z + start, a)))
 
     def left(t):
         w = a / (z + t)
@@ -1168,7 +872,7 @@ def gamma_tail(y, d):
 def _smooth_tail(v, left):
     def fading(delta):
         rate = -math.log(delta)
-        return _sum_fading(lambda t: left(t) * _exp(-rate * t), rate)
+        return _sum_fading(lambda t: left(t) * math.exp(-rate * t), rate)
 
     def inverse(E, u):
         return sum_all(lambda t: left(t) / (E + t * u)) if u else per(1.0, E)
@@ -1186,49 +890,26 @@ def _sum_fading(f, rate):
 
 
 def sum_all(f, rate=0.0):
-    """Return Σ_{m≥1} f(m) for f > 0, analytic except for reals ≤ 1 and decreasing like m^(−1−a) or e^(−rate·m).
+    """Return Σ_{m≥1} f(m) for f > 0, smooth and decreasing like m^(−1−a) or e^(−rate·m).
 
-    Euler-Maclaurin: Σ_{m≥40} f(m) = ∫_40^∞ f + f(40)/2 − Σ_k B_2k/(2k)·f_{2k−1}, with f_j the Taylor coefficients of f
-    at 40. The integral is Gauss-Legendre over doubling blocks, the coefficients are Cauchy's integral on a circle
-    around 40.
+    Euler-Maclaurin: Σ_{m≥100} f(m) = ∫_100^∞ f + f(100)/2 − f'(100)/12 + f‴(100)/720. The integral is Gauss-Legendre
+    over doubling blocks, the derivatives are differences of f(98) to f(102).
     """
-    parts = [f(m) for m in range(1, HEAD)] + [f(HEAD) / 2]
-    a, block, total = float(HEAD), math.inf, math.fsum(parts)
+    known = [f(m) for m in range(1, 103)]
+    two_before, before, here, after, two_after = known[97:]
+    slope, third = (8 * (after - before) - (two_after - two_before)) / 12, (two_after - two_before) / 2 - after + before
+    parts = [*known[:99], here / 2, -slope / 12, third / 720]
+    a, block, total = 100.0, math.inf, math.fsum(parts)
     while block > 1e-19 * total:
         b = min(2 * a, a + 4 / rate) if rate else 2 * a
         block = (b - a) / 2 * math.fsum(w * f((a + b) / 2 + (b - a) / 2 * x) for x, w in GAUSS)
         parts.append(block)
         total += block
         a = b
-    on_circle = [(z, f(HEAD + RADIUS * z)) for z in CIRCLE]
-    for j, weight in BERNOULLI:
-        coefficient = math.fsum((value / z**j).real for z, value in on_circle) / len(CIRCLE) / RADIUS**j
-        parts.append(-weight * coefficient)
     return math.fsum(parts)
 
 
-HEAD, RADIUS = 40, 10.0
-# upper half of the circle: f is real on the reals
-CIRCLE = [cmath.exp(1j * math.pi * (k + 0.5) / 16) for k in range(16)]
-BERNOULLI = [(1, 1 / 12), (3, -1 / 120), (5, 1 / 252), (7, -1 / 240), (9, 1 / 132)]  # (2k − 1, B_2k/(2k))
-
-
-def _gauss_legendre(n):
-    """Return nodes and weights on [−1, 1], by Newton's method on the Legendre polynomial."""
-    rule = []
-    for k in range(n):
-        x = math.cos(math.pi * (k + 0.75) / (n + 0.5))
-        for _ in range(8):
-            before, p = 1.0, x
-            for j in range(2, n + 1):
-                before, p = p, ((2 * j - 1) * x * p - (j - 1) * before) / j
-            slope = n * (x * p - before) / (x * x - 1)
-            x -= p / slope
-        rule.append((x, 2 / ((1 - x * x) * slope * slope)))
-    return rule
-
-
-GAUSS = _gauss_legendre(16)
+GAUSS = [*zip(*map(list, leggauss(16)), strict=True)]
 
 
 def _log_gammaratio(x, a):
@@ -1237,19 +918,7 @@ def _log_gammaratio(x, a):
     def rest(x):
         return 1 / (12 * x) - 1 / (360 * x**3) + 1 / (1260 * x**5) - 1 / (1680 * x**7)
 
-    return (x - a - 0.5) * _log1p(-a / x) - a * _log(x) + a + rest(x - a) - rest(x)
-
-
-def _exp(z):
-    return cmath.exp(z) if isinstance(z, complex) else math.exp(z)
-
-
-def _log(z):
-    return cmath.log(z) if isinstance(z, complex) else math.log(z)
-
-
-def _log1p(z):
-    return cmath.log(1 + z) if isinstance(z, complex) else math.log1p(z)
+    return (x - a - 0.5) * math.log1p(-a / x) - a * math.log(x) + a + rest(x - a) - rest(x)
 
 
 def trec_order(rows):
