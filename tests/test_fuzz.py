@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import ir_measures
@@ -18,10 +20,10 @@ import fuzz
 from fuzz import plain
 from fuzz.__main__ import TARGETS, source
 from pyterrier_cwla import TBG, evaluate
-from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
+from pyterrier_cwla.behaviour import Calibration, InteractionLog
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.data.lengths import Lengths
-from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile
+from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
 from pyterrier_cwla.measures.provider import computed_here
 from tests.support.messages import refused
@@ -40,10 +42,11 @@ def test_some_inputs_of_each_target(target):
     assert 0 < sum(accepted) < len(accepted)
 
 
-def test_there_is_a_result_of_each_target():
+def test_there_is_a_result_of_each_target_and_its_inputs_are_the_same_wherever_one_begins():
     page = Path(fuzz.__file__).with_name("results.rst").read_text()
     listed = re.findall(r"\* - ``python -m fuzz (\w+) --(?:inputs|seconds) \d+[^`]*``", page)
     assert sorted(listed) == sorted(TARGETS)
+    assert [source("run", 3)[number] for number in (7, 8)] == [source("run", 3)[number] for number in range(9)][7:]
 
 
 @pytest.mark.parametrize("score", [[2**64 - 1], [1, 2**63 + 1], [2**53 + 1, 1]])
@@ -52,10 +55,6 @@ def test_integers_beyond_floats_in_parquet(score):
     columns = {"qid": ["1"] * len(score), "docno": ["a", "b"][: len(score)], "score": pa.array(score, pa.uint64())}
     pq.write_table(pa.table(columns), written := pa.BufferOutputStream())
     assert importlib.import_module("fuzz.parquet").one_input(written.getvalue().to_pybytes())
-
-
-def test_inputs_are_the_same_wherever_one_begins():
-    assert [source("run", 3)[number] for number in (7, 8)] == [source("run", 3)[number] for number in range(9)][7:]
 
 
 STUB = """
@@ -112,9 +111,9 @@ def test_the_slow_reader_unpacks_by_itself(pack, monkeypatch):
 
 @pytest.fixture
 def file(tmp_path):
-    def write(data: bytes, name: str = "file"):
-        (tmp_path / name).write_bytes(data)
-        return tmp_path / name
+    def write(data: bytes):
+        (tmp_path / "file").write_bytes(data)
+        return tmp_path / "file"
 
     return write
 
@@ -126,19 +125,13 @@ def file(tmp_path):
     (read_qrels, b"1 0 a 0x10\n", ":1: relevance '0x10' is no number"),  # once read as 16
     (read_qrels, b"1 0 0xa 1\n1 0 b 0X1\n", ":2: relevance '0X1' is no number"),
     (read_lengths, b'id,words\n"a\nb",3\n', ":2: a quotation mark that neither begins nor ends a field"),
-    (
-        read_duplicates,
-        b'id,cluster\nd1,"a\n',
-        ":2: a quotation mark that neither begins nor ends a field",
-    ),  # once read as 'a'
+    (read_duplicates, b'id,cluster\nd1,"a\n', ":2: a quotation mark that neither begins nor ends a field"),  # as 'a'
     (read_duplicates, b'd1,a\nd2,b"\n', ":2: a quotation mark that neither begins nor ends a field"),
     (read_lengths, b'"FT9"1-3,250\n', ":1: a quotation mark that neither begins nor ends a field"),  # once FT91-3
 ])  # fmt: skip
 def test_what_was_read_as_something_else(file, read, data, where):
     path = file(data)
-    with pytest.raises(MalformedFile) as refused:
-        read(path)
-    assert str(refused.value).startswith(f"{path}{where}")
+    assert refused(lambda: read(path), MalformedFile).startswith(f"{path}{where}")
 
 
 @pytest.mark.parametrize("read, data, ids", [
@@ -176,47 +169,36 @@ def test_a_mark_that_is_none_stays_part_of_the_query(file):
     ("nDCG(gains={1e999:1})", "nDCG: gains must be a map from grades to numbers"),  # once an OverflowError
 ])  # fmt: skip
 def test_a_measure_that_raised_something_else(text, says):
-    with pytest.raises(CWLAError, match=re.escape(says)):
-        computed_here([text])
+    refused(lambda: computed_here([text]), says)
 
 
-def test_a_measure_of_ir_measures_that_lacks_its_cutoff():
-    refused(lambda: evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [ir_measures.R]), BadParameter, "R needs cutoff=")
+TOO_FAR = "4,194,304"
+#: Measures, and the score or the words of the error.
+EXTREME = {
+    "nDCG(judged_only=True)@1000000000": TOO_FAR,  # such ranks once used up the memory
+    "CWLA(C='prec(1000000000)',A='max',max_rel=2)": "give a lower rank",
+    "CWLA(C='rr',A='err',gain='binary',end=10000000000)": TOO_FAR,
+    f"nDCG@1{'0' * 30}": TOO_FAR,
+    "CWLA(C='carterette2(1e308)',A='etg',max_rel=2)": "give a lower rank",
+    f"CWLA(C='rr',A='err',max_rel=2,end=1{'0' * 30})": TOO_FAR,
+    "UMeasure(T=0.5,max_rel=1e9,effort='unit')": "give a max_rel of at most 1000",
+    ir_measures.R: "R needs cutoff=",
+    f"CWLA(C='ift_rate(0.2,1{'0' * 300})',A='etg',max_rel=2)": 1,  # once a TypeError of NumPy
+    ir_measures.nDCG(gains={1.5: 9, 2: 1}): 1,  # 9 was once the gain of grade 1
+    "Residual(measure=\"CWLA(C='rbp(0.5)',A='erg',max_rel=1e15)\")": 0.25,
+}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["nDCG(judged_only=True)@1000000000", "CWLA(C='prec(1000000000)',A='max',max_rel=1)", "CWLA(C='rr',A='err',gain='binary',end=10000000000)",
-     f"nDCG@1{'0' * 30}", "CWLA(C='carterette2(1e308)',A='etg',max_rel=1)", f"CWLA(C='rr',A='err',max_rel=1,end=1{'0' * 30})"],
-)  # fmt: skip
-def test_a_rank_beyond_all_lists(text):
-    """Such a rank once used up the memory, in metrics that are computed rank by rank."""
-    with pytest.raises(BadParameter, match=r"give a lower rank|a rank from 1 to 4,194,304"):
-        evaluate({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "c": 2.0}}, [text])
+@pytest.mark.every_case
+@pytest.mark.parametrize("measure", EXTREME)
+def test_numbers_beyond_all_lists_and_grades(measure):
+    def scored():
+        return evaluate({"q": {"a": 1, "b": 2}}, {"q": {"a": 1.0, "b": 2.0}}, [measure]).iloc[0, 0]
 
-
-def test_exponents_of_grades_beyond_all_grades():
-    with pytest.raises(CWLAError, match="give a max_rel of at most 1000"):
-        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["UMeasure(T=0.5,max_rel=1e9,effort='unit')"])
-
-
-def test_whole_numbers_that_no_array_holds():
-    """Such integers once raised a TypeError of NumPy."""
-    measure = f"CWLA(C='ift_rate(0.2,1{'0' * 300})',A='etg',max_rel=1)"
-    assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [measure]).iloc[0, 0] == 1
-
-
-def test_a_gain_of_ir_measures_for_a_grade_that_nobody_gives():
-    """Such a gain once replaced that of the integer grade below it."""
-    judged = {"q": {"a": 1, "b": 2}}
-    found = evaluate(judged, {"q": {"b": 2.0, "a": 1.0}}, [ir_measures.nDCG(gains={1.5: 9, 2: 1}), "nDCG"])
-    assert found.iloc[0, 0] == 1
-    assert found.iloc[0, 1] == 1
-
-
-def test_a_highest_grade_beyond_all_grades():
-    residual = "Residual(measure=\"CWLA(C='rbp(0.5)',A='erg',max_rel=1e15)\")"
-    assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [residual]).iloc[0, 0] == pytest.approx(0.5)
+    if isinstance(EXTREME[measure], str):
+        refused(scored, EXTREME[measure])
+    else:
+        assert scored() == pytest.approx(EXTREME[measure])
 
 
 # ---- logs and calibrations
@@ -244,21 +226,24 @@ def test_a_log_with_odd_words_about_it(tmp_path, about):
     refused(lambda: InteractionLog.read(tmp_path / "log.parquet"), MalformedFile, "the metadata of the log")
 
 
-def test_a_calibration_that_says_something_twice(tmp_path):
+@pytest.fixture
+def calibration(tmp_path):
+    """Return the content of a calibration and a function that writes such a content to a file."""
+
+    def write(content):
+        path = tmp_path / "calibration.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    return json.loads(source("calibration", 0).examples[0]), write
+
+
+def test_a_calibration_that_says_something_twice(calibration):
     """JSON parsers take the last of two equal keys, although readers may see the first."""
-    log = {
-        "user": ["a", "b"],
-        "session": ["1", "2"],
-        "topic": ["q", "q"],
-        "rank": [1, 1],
-        "docno": ["d", "e"],
-        "clicked": [True, True],
-    }
-    calibrate(log, resamples=5).save(tmp_path / "c.json")
-    text = (tmp_path / "c.json").read_text()
-    (tmp_path / "c.json").write_text(text.replace('"version": 1,', '"version": 1, "version": 1,'))
-    refused(lambda: Calibration.load(tmp_path / "c.json"), MalformedFile, "'version' occurs twice")
-    refused(lambda: TBG(calibration=str(tmp_path / "c.json")), MalformedFile, "'version' occurs twice")
+    content, write = calibration
+    path = write(json.dumps(content).replace('"version": 1,', '"version": 1, "version": 1,'))
+    refused(lambda: Calibration.load(path), MalformedFile, "'version' occurs twice")
+    refused(lambda: TBG(calibration=str(path)), MalformedFile, "'version' occurs twice")
 
 
 @pytest.mark.parametrize("place, value, says", [
@@ -271,39 +256,29 @@ def test_a_calibration_that_says_something_twice(tmp_path):
     (("about", "rel"), -0.0, "must be a grade above 0, not -0.0"),
     (("about", "rel"), None, "must be a grade above 0, not nan"),
 ])  # fmt: skip
-def test_calibrations_that_fuzzing_found(tmp_path, place, value, says):
-    path, content = tmp_path / "calibration.json", json.loads(source("calibration", 0).examples[0])
+def test_calibrations_that_fuzzing_found(calibration, place, value, says):
+    content, write = calibration
     *parents, last = place
-    parent = content
-    for name in parents:
-        parent = parent[name]
-    parent[last] = value
-    path.write_text(json.dumps(content))
-    with pytest.raises(MalformedFile) as refused:
-        Calibration.load(path)
-    assert str(refused.value).startswith(f"{path}: {place[0]}")
-    assert says in str(refused.value)
+    reduce(getitem, parents, content)[last] = value
+    path = write(content)
+    assert refused(lambda: Calibration.load(path), MalformedFile, says).startswith(f"{path}: {place[0]}")
 
 
-@pytest.mark.parametrize("place", ["missing", "excluded", "about"])
-def test_names_in_a_calibration_are_texts_too(tmp_path, place):
-    content = json.loads(source("calibration", 0).examples[0])
-    (content[place]["from the log"] if place == "excluded" else content[place])["\ud800"] = (
-        3 if place == "excluded" else "x"
-    )
-    (tmp_path / "c.json").write_text(json.dumps(content))
-    refused(lambda: Calibration.load(tmp_path / "c.json"), MalformedFile, "c.json:", "\\ud800")
+@pytest.mark.parametrize("place", [("missing",), ("excluded", "from the log"), ("about",)])
+def test_names_in_a_calibration_are_texts_too(calibration, place):
+    content, write = calibration
+    reduce(getitem, place, content)["\ud800"] = 3 if "excluded" in place else "x"
+    path = write(content)
+    refused(lambda: Calibration.load(path), MalformedFile, "calibration.json:", "\\ud800")
 
 
-def test_a_calibration_whose_threshold_no_measure_takes(tmp_path):
+def test_a_calibration_whose_threshold_no_measure_takes(calibration):
     """``calibrate(rel=0.5)`` is valid, but TBG's rel is an integer; the error contains the origin of 0.5."""
-    content = json.loads(source("calibration", 0).examples[0])
+    content, write = calibration
     content["about"]["rel"] = 0.5
-    path = tmp_path / "c.json"
-    path.write_text(json.dumps(content))
+    path = str(write(content))
     assert Calibration.load(path).parameters()["rel"] == 0.5
-    with pytest.raises(BadParameter, match=re.escape(f"TBG(calibration={str(path)!r}, rel=0.5): rel must be")):
-        TBG(calibration=str(path))
+    refused(lambda: TBG(calibration=path), BadParameter, f"TBG(calibration={path!r}, rel=0.5): rel must be")
 
 
 def test_tables_of_a_study_that_are_none(tmp_path):

@@ -8,7 +8,6 @@ not retrieved) declare with ``of`` which part of the data they score.
 from __future__ import annotations
 
 import atexit
-import gzip
 import io
 import json
 import pickle
@@ -53,37 +52,17 @@ def any_measure(measure: Measure) -> bool:
 
 @dataclass(frozen=True)
 class Door:
-    """A door, with the data and the measures for which it is used.
-
-    Attributes
-    ----------
-    values : callable
-        Function from data, measures and a folder to values.
-    of : callable
-        Function from data to the part that the door scores.
-    takes : callable
-        Whether the door computes a measure.
-    within : float, default=0
-        Largest difference from the values of frames; 0 if they are equal to the bit.
-    refuses_nan : bool, default=False
-        Whether the door refuses measures that have no value for a query.
-    whole : bool, default=True
-        Whether one call of the package in Python gets the whole run and what is judged of it. Errors and warnings then
-        have the numbers of the whole run.
-    columns : bool, default=True
-        Whether the package gets lengths and costs that are columns of the run.
-    named : str, default="the run"
-        How messages name the run.
-    """
+    """A door, with the data and the measures for which it is used."""
 
     values: Callable[[Data, Measures, Path], pd.DataFrame]
-    of: Callable[[Data], Data] = everything
-    takes: Callable[[Measure], bool] = any_measure
-    within: float = 0.0
-    refuses_nan: bool = False
+    of: Callable[[Data], Data] = everything  # the part of the data that the door scores
+    takes: Callable[[Measure], bool] = any_measure  # whether the door computes a measure
+    within: float = 0.0  # largest difference from the values of frames; 0 if they are equal to the bit
+    refuses_nan: bool = False  # whether the door refuses measures that have no value for a query
+    # whether one call in Python gets the whole run and all its judgments; errors and warnings have the numbers of both
     whole: bool = True
-    columns: bool = True
-    named: str = "the run"
+    columns: bool = True  # whether the package gets lengths and costs that are columns of the run
+    named: str = "the run"  # how messages name the run
 
     def told(self, data: Data, measures: Measures, folder: Path) -> list[str]:
         """Return the warnings about the run without those about other runs; all point at the call in this module."""
@@ -173,16 +152,10 @@ def as_json_files(data: Data, folder: Path) -> tuple:
     return folder / "qrels.json", folder / "run.json"
 
 
-def as_gzip_files(data: Data, folder: Path) -> tuple:
-    plain = as_trec_files(data, folder)
-    for path in plain:
-        path.with_suffix(".gz").write_bytes(gzip.compress(path.read_bytes()))
-    return tuple(path.with_suffix(".gz") for path in plain)
-
-
-def as_parquet(data: Data, folder: Path) -> tuple:
-    data.run.sort_values("query_id", kind="stable").to_parquet(folder / "run.parquet", index=False, row_group_size=40)
-    return data.qrels, folder / "run.parquet"
+def parquet(rows: pd.DataFrame, folder: Path, row_group_size: int = 40) -> Path:
+    path = folder / "run.parquet"
+    rows.to_parquet(path, index=False, row_group_size=row_group_size)
+    return path
 
 
 def of_two_runs(data: Data, by: list[str]) -> pd.DataFrame:
@@ -190,14 +163,16 @@ def of_two_runs(data: Data, by: list[str]) -> pd.DataFrame:
     return pd.concat([other, data.run.assign(run="run")]).sort_values(by, kind="stable")
 
 
+def as_parquet(data: Data, folder: Path) -> tuple:
+    return data.qrels, parquet(data.run.sort_values("query_id", kind="stable"), folder)
+
+
 def as_parquet_by_run(data: Data, folder: Path) -> tuple:
-    of_two_runs(data, ["run"]).to_parquet(folder / "by_run.parquet", index=False, row_group_size=40)
-    return data.qrels, folder / "by_run.parquet"
+    return data.qrels, parquet(of_two_runs(data, ["run"]), folder)
 
 
 def as_parquet_by_query(data: Data, folder: Path) -> tuple:
-    of_two_runs(data, ["query_id", "run"]).to_parquet(folder / "by_query.parquet", index=False, row_group_size=40)
-    return data.qrels, folder / "by_query.parquet"
+    return data.qrels, parquet(of_two_runs(data, ["query_id", "run"]), folder)
 
 
 def one_judgment(measure: Measure) -> bool:
@@ -213,7 +188,7 @@ def known_row_by_row(measure: Measure) -> bool:
 #: Forms of data, each with the measures that it can say everything for.
 FORMS = {
     as_polars: any_measure, as_arrow: any_measure, as_dicts: one_judgment, as_tuples: any_measure,
-    as_trec_files: any_measure, as_gzip_files: any_measure, as_json_files: one_judgment, as_parquet: any_measure,
+    as_trec_files: any_measure, as_json_files: one_judgment, as_parquet: any_measure,
     as_parquet_by_run: known_row_by_row, as_parquet_by_query: known_row_by_row,
 }  # fmt: skip
 
@@ -223,7 +198,7 @@ def evaluated(form: Callable) -> Callable:
 
 
 #: Forms of ids and scores only.
-WITHOUT_COLUMNS = (as_dicts, as_tuples, as_trec_files, as_gzip_files, as_json_files)
+WITHOUT_COLUMNS = (as_dicts, as_tuples, as_trec_files, as_json_files)
 
 DOORS |= {
     form.__name__: Door(evaluated(form), takes=takes, columns=form not in WITHOUT_COLUMNS)
@@ -269,37 +244,35 @@ def compared(data, measures, folder):
     return by_query(compare(data.qrels, runs, measures, baseline="other").by_query)
 
 
+def twice(values: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """Return values that are computed, and then come from a cache."""
+    pd.testing.assert_frame_equal(first := values(), values(), check_exact=True)
+    return by_query(first)
+
+
 @door()
 def cached_twice(data, measures, folder):
-    first, second = (
-        evaluate(data.qrels, data.run, measures, by_query=True, cache_dir=folder / "cache") for _ in range(2)
-    )
-    pd.testing.assert_frame_equal(first, second, check_exact=True)
-    return by_query(second)
+    return twice(lambda: evaluate(data.qrels, data.run, measures, by_query=True, cache_dir=folder / "cache"))
+
+
+def of_stream(data: Data, path: Path, measures: Measures, **more: Path) -> pd.DataFrame:
+    return pd.concat(stream(data.qrels, path, measures, **more)).set_index(["run", "query_id"])
 
 
 @door(takes=known_row_by_row, named="run")
 def streamed(data, measures, folder):
     """Rows in pieces, as of a file that is larger than memory."""
-    of_two_runs(data, ["run", "query_id"]).to_parquet(folder / "streamed.parquet", index=False, row_group_size=30)
+    path = parquet(of_two_runs(data, ["run", "query_id"]), folder, 30)
     with patch.object(run_files, "ROWS", 30), patch.object(run_files.RunFiles, "fits", False):
-        found = pd.concat(stream(data.qrels, folder / "streamed.parquet", measures))
-    return by_query(found.set_index(["run", "query_id"]))
+        return by_query(of_stream(data, path, measures))
 
 
 @door(takes=known_row_by_row, named="run")
 def streamed_twice(data, measures, folder):
     """Rows in random order, in pieces that fit into memory together, and then scores from the cache."""
-    of_two_runs(data, ["run"]).sample(frac=1, random_state=1).to_parquet(
-        folder / "shuffled.parquet", index=False, row_group_size=37
-    )
+    path = parquet(of_two_runs(data, ["run"]).sample(frac=1, random_state=1), folder, 37)
     with patch.object(run_files, "ROWS", 37):
-        first, second = (
-            pd.concat(stream(data.qrels, folder / "shuffled.parquet", measures, cache_dir=folder / "kept"))
-            for _ in range(2)
-        )
-    pd.testing.assert_frame_equal(first, second, check_exact=True)
-    return by_query(second.set_index(["run", "query_id"]))
+        return twice(lambda: of_stream(data, path, measures, cache_dir=folder / "kept"))
 
 
 @cache
@@ -327,13 +300,10 @@ def dask_partitions(data, measures, folder):
 # ---- ir_measures and PyTerrier
 
 
-def of_metrics(found, measures: Measures) -> pd.DataFrame:
-    values = [(one.query_id, str(one.measure), one.value) for one in found]
-    return (
-        pd.DataFrame(values, columns=["query_id", "measure", "value"])
-        .pivot(index="query_id", columns="measure", values="value")
-        .reindex(columns=[str(measure) for measure in measures])
-    )  # without those that have no value for any query
+def pivoted(found: pd.DataFrame, index: str, measures: Measures) -> pd.DataFrame:
+    """Return values by query; measures without a value for any query have a column without values."""
+    values = found.assign(measure=found.measure.astype(str)).pivot(index=index, columns="measure", values="value")
+    return values.reindex(columns=[str(measure) for measure in measures])
 
 
 def is_ours(measure: Measure) -> bool:
@@ -343,12 +313,12 @@ def is_ours(measure: Measure) -> bool:
 
 @door()
 def provider(data, measures, folder):
-    return of_metrics(ir_measures.cwla.iter_calc(measures, data.qrels, data.run), measures)
+    return pivoted(pd.DataFrame(ir_measures.cwla.iter_calc(measures, data.qrels, data.run)), "query_id", measures)
 
 
 @door(columns=False)
 def provider_of_tuples(data, measures, folder):
-    return of_metrics(ir_measures.cwla.iter_calc(measures, *as_tuples(data, folder)), measures)
+    return provider(Data(*as_tuples(data, folder)[::-1]), measures, folder)
 
 
 @door()
@@ -363,9 +333,7 @@ def experiment(data, measures, folder):
     found = pt.Experiment(
         [as_pyterrier(data.run)], topics, as_pyterrier(data.qrels), measures, names=["run"], perquery=True
     )
-    return found.assign(measure=found.measure.astype(str)).pivot(index="qid", columns="measure", values="value")[
-        [str(measure) for measure in measures]
-    ]
+    return pivoted(found, "qid", measures)
 
 
 # ---- scikit-learn
@@ -453,16 +421,11 @@ def lists_of_grades(data, measures, folder):
 # ---- explanations, learning, and the command line
 
 
-def follows_users(measure: Measure) -> bool:
-    return isinstance(measure, type(Mixture)) or needs_of(measure).user_model
-
-
 def is_explained(measure: Measure) -> bool:
-    """Whether the time at each rank up to the end is known: `explain` shows it, also where no score needs it."""
-    ends_at_rank = isinstance(measure.params.get("end"), int)
-    return (
-        one_judgment(measure) and follows_users(measure) and not (ends_at_rank and needs_of(measure).lengths != "none")
-    )
+    """Whether users follow a model and the time at each rank up to the end is known, which `explain` shows."""
+    follows_users = isinstance(measure, type(Mixture)) or needs_of(measure).user_model
+    is_timed_to_rank = isinstance(measure.params.get("end"), int) and needs_of(measure).lengths != "none"
+    return one_judgment(measure) and follows_users and not is_timed_to_rank
 
 
 def some_queries(data: Data) -> Data:

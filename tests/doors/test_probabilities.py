@@ -1,15 +1,11 @@
 """Expected scores of judgments that are probabilities are the same through all doors."""
 
-import ir_measures
 import numpy as np
 import pandas as pd
-import polars
-import pyarrow as pa
-import pyterrier as pt
 import pytest
 from lightgbm import LGBMRanker
 
-from pyterrier_cwla import GroupedRanker, LambdaMART, compare, evaluate, explain, scorer, stream
+from pyterrier_cwla import GroupedRanker, LambdaMART, compare, evaluate, explain, scorer
 from pyterrier_cwla.errors import CannotScore
 from pyterrier_cwla.evaluation import stop_distribution
 from pyterrier_cwla.explorer import Exploration
@@ -19,7 +15,9 @@ from pyterrier_cwla.measures.named import measures_of
 from tests.support.generated import as_pyterrier
 from tests.support.messages import refused
 
-from .doors import Column
+from .doors import DOORS, Column, frames
+from .rows import Data
+from .test_doors import check
 
 MEASURES = measures_of([
     "Expected(measure='RBP(rel=1)')", "Expected(measure='RR')", "Expected(measure='nDCG@5',samples=50)",
@@ -40,56 +38,41 @@ def made(binary):
     return run, qrels.assign(**chances)
 
 
-@pytest.fixture(params=["binary", "graded"])
+OF_FRAMES = ("as_polars", "as_arrow", "as_parquet", "means", "several_runs", "queries_alone", "compared", "cached_twice",
+             "streamed", "dask_partitions", "provider", "provider_means", "experiment")  # fmt: skip
+DATA = {kind: Data(*made(kind == "binary")) for kind in ("binary", "graded")}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("door", OF_FRAMES)
+def test_frames(door, kind, tmp_path):
+    check(DOORS[door], DATA[kind], lambda: NAMES, tmp_path)
+
+
+@pytest.fixture(params=DATA)
 def data(request):
     """Return the run, the judgments, and the expected scores by topic."""
-    run, qrels = made(request.param == "binary")
-    return run, qrels, evaluate(qrels, run, MEASURES, by_query=True).loc["run"]
+    made = DATA[request.param]
+    return made.run, made.qrels, frames(made, MEASURES)
 
 
-def by_names(frame):
-    return frame.set_index("query_id")[NAMES]
-
-
-def test_forms_of_judgments(data, tmp_path):
+def test_forms_of_judgments(data, tmp_path, prints):
     run, qrels, wanted = data
-    files = {name: tmp_path / f"qrels.{name}" for name in ("parquet", "csv", "tsv", "txt")}
+    files = {name: tmp_path / f"qrels.{name}" for name in ("csv", "parquet", "tsv", "txt")}
     qrels.to_parquet(files["parquet"])
     for name, separator in (("csv", ","), ("tsv", "\t"), ("txt", " ")):
         qrels.assign(model="m").to_csv(files[name], sep=separator, index=False)
-    forms = [qrels.sample(frac=1, random_state=3), as_pyterrier(qrels), polars.from_pandas(qrels),
-             pa.Table.from_pandas(qrels), list(qrels.itertuples(index=False)), *files.values()]  # fmt: skip
     trec = qrels.assign(iteration="0").rename(columns={"query_id": "topic", "doc_id": "docno"})
     trec.to_csv(tmp_path / "trec.csv", index=False)
-    forms.append(tmp_path / "trec.csv")
-    for form in forms:
+    forms = [qrels.sample(frac=1, random_state=3), as_pyterrier(qrels), list(qrels.itertuples(index=False))]
+    for form in [*forms, *files.values(), tmp_path / "trec.csv"]:
         found = evaluate(form, run, MEASURES, by_query=True).loc["run"]
         pd.testing.assert_frame_equal(found.loc[wanted.index], wanted, check_exact=True)
-
-
-def test_entries(data, tmp_path, prints):
-    run, qrels, wanted = data
-    qrels.to_csv(tmp_path / "qrels.csv", index=False)
+    assert any("independent" in note for note in compare(qrels, {"one": run, "two": run}, MEASURES).notes())
     run.to_parquet(tmp_path / "run.parquet")
-    found = {
-        "stream": by_names(pd.concat(stream(qrels, tmp_path / "run.parquet", MEASURES))),
-        "provider": pd.DataFrame(
-            {str(m): {one.query_id: one.value for one in ir_measures.iter_calc([m], qrels, run)} for m in MEASURES}
-        ),
-        "experiment": pt.Experiment(
-            [pt.Transformer.from_df(as_pyterrier(run))], pd.DataFrame({"qid": wanted.index, "query": "?"}),
-            as_pyterrier(qrels), MEASURES, perquery=True,
-        ).pivot(index="qid", columns="measure", values="value"),
-    }  # fmt: skip
-    for frame in found.values():
-        pd.testing.assert_frame_equal(frame.loc[wanted.index, NAMES], wanted, check_names=False, rtol=1e-12)
-    means = compare(qrels, {"one": run, "two": run}, MEASURES)
-    assert means.scores.loc["one", NAMES].tolist() == pytest.approx(wanted.mean().tolist(), rel=1e-12)
-    assert any("independent" in note for note in means.notes())
     options = [option for name in NAMES for option in ("-m", name)]
-    text = prints(
-        "evaluate", tmp_path / "qrels.csv", tmp_path / "run.parquet", *options, "--by-query", "--format", "csv"
-    )
+    text = prints("evaluate", files["csv"], tmp_path / "run.parquet", *options, "--by-query", "--format", "csv")
     assert [line.split(",")[1] for line in text.splitlines()[1:]] == wanted.index.tolist()
 
 
@@ -142,14 +125,10 @@ def test_parts_are_explained(inner):
     assert explain(qrels, run, "q1", measure).score == pytest.approx(score, rel=1e-12)
 
 
-def test_sampled_means_are_not_explained():
+def test_what_needs_grades_or_a_mean_refuses_probabilities():
     run, qrels = made(binary=True)
     refused(lambda: explain(qrels, run, "q1", "Expected(measure='RR',what='std')"), "is no mean")
     refused(lambda: explain(qrels, run, "q1", "Expected(measure='nDCG@5')"), "samples of labels")
-
-
-def test_what_needs_grades_refuses_probabilities():
-    run, qrels = made(binary=True)
     refused(lambda: Exploration(qrels, run), "only Expected")
     refused(lambda: stop_distribution(qrels, run, "RR"), "only Expected")
     intents = pd.concat([qrels.assign(iteration="1"), qrels.assign(iteration="2")])
@@ -174,17 +153,10 @@ def test_files_that_are_refused(text, tmp_path):
     refused(lambda: evaluate(path, {"q": {"a": 1.0}}, ["Expected(measure='RR')"]), HOSTILE[text])
 
 
-def test_a_document_may_have_the_name_of_a_column_of_probabilities(tmp_path):
-    path = tmp_path / "qrels.txt"
-    path.write_text("1 0 p_1,x 1\n1\t0\tb 0\n")
-    assert formats.read_qrels(path)["doc_id"].to_pylist() == ["p_1,x", "b"]
-
-
-def test_a_file_with_grades_and_probabilities(tmp_path):
+def test_files_with_other_columns_of_probabilities(tmp_path):
+    """A document may have the name of such a column, and judgments may have grades as well."""
+    (tmp_path / "qrels.txt").write_text("1 0 p_1,x 1\n1\t0\tb 0\n")
+    assert formats.read_qrels(tmp_path / "qrels.txt")["doc_id"].to_pylist() == ["p_1,x", "b"]
     made(binary=True)[1].assign(relevance=1).to_csv(tmp_path / "both.csv", index=False)
-    assert {*formats.read_qrels(tmp_path / "both.csv").column_names} == {
-        "query_id",
-        "doc_id",
-        "relevance",
-        "p_relevant",
-    }
+    names = formats.read_qrels(tmp_path / "both.csv").column_names
+    assert {*names} == {"query_id", "doc_id", "relevance", "p_relevant"}

@@ -93,201 +93,125 @@ FIGURES = {
 }
 
 
+def first(given, number):
+    """Return the first runs."""
+    return dict(list(given.runs.items())[:number])
+
+
+def judge_agreement(given):
+    rng, people = np.random.default_rng(0), given.qrels
+    if isinstance(people, dict):
+        rows = [(query, document, grade) for query, of in people.items() for document, grade in of.items()]
+        people = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
+    people, grade = people[["query_id", "doc_id", "relevance"]], people["relevance"].to_numpy()
+    noisy = np.where(rng.random(len(grade)) < 0.7, grade, rng.permutation(grade))
+    decimal = np.clip(grade + rng.normal(0, 0.5, len(grade)), 0, 2)
+    machines = {"a judge with a long name": noisy, "decimal": decimal}
+    machines = {name: people.assign(relevance=labels) for name, labels in machines.items()}
+    return studies.judge_agreement(people, machines, first(given, 20), long_names()[::8], resamples=100)
+
+
+def virtual_systems(given):
+    scores = given.rated.scores(long_names()[::2]).reset_index(drop=True)
+    values = scores.assign(rating=given.rated.ratings, topic=np.arange(len(scores)) // 3)
+    return studies.virtual_systems(values, "rating", repeats=100, resamples=100)
+
+
+def corrected_comparison(given):
+    qrels = given.qrels
+    if isinstance(qrels, dict):
+        people = dict(list(qrels.items())[::2])
+    else:
+        people = qrels[qrels["query_id"].isin(qrels["query_id"].unique()[::2])]
+    return corrected(people, qrels, first(given, 12), SIX)
+
+
+QUIETLY = {"resamples": 100, "progress": False}
+MASKED = {"complete": None, "resamples": 50}
+BY_A = {f"CWLA(C='rbp',A='{A}',max_rel=2)": f"CWLA(C='rbp($p)',A='{A}',max_rel=2)" for A in (*AGGREGATIONS, "avg")}
+CHOICES = {A: f"CWLA(C='$C',A='{A}',max_rel=2)" for A in ("erg", "max")}
+GAINS = {"p": (0.1, 0.9), "g": ["linear", "binary", "exponential"]}
+"""Functions of the inputs that compute what the figures show."""
+STUDIES = {
+    "metric_agreement": lambda given: studies.metric_agreement(given.qrels, given.runs, long_names(), resamples=100),
+    "agreement_of_six": lambda given: studies.metric_agreement(given.qrels, given.runs, SIX, resamples=100),
+    "judge_agreement": judge_agreement,
+    "power": lambda given: studies.discriminative_power(given.qrels, first(given, 16), long_names()[::3], **QUIETLY),
+    "robustness": lambda given: studies.robustness(
+        given.qrels, first(given, 20), SIX, seeds=3, pairs=30, progress=False, **MASKED
+    ),
+    "robustness_to_depth": lambda given: studies.robustness_to_depth(
+        given.qrels, first(given, 20), SIX, pairs=0, progress=False, **MASKED
+    ),
+    "groups_left_out": lambda given: studies.groups_left_out(
+        given.qrels, given.runs, {name: name[:4] for name in given.runs}, SIX, depth=7, **MASKED
+    ),
+    "next_judgments": lambda given: studies.next_judgments(studies.f_qrels(given.qrels, 0.4), first(given, 8), "AP"),
+    "simulated_judging": lambda given: studies.simulated_judging(given.qrels, first(given, 6), "AP", batch=500),
+    "user_agreement": lambda given: studies.user_agreement(
+        given.rated, long_names(), "pearson", resamples=100, baseline=long_names()[3]
+    ),
+    "crossed": lambda given: studies.user_agreement(given.rated, studies.grid(max_rel=2), "pearson", resamples=100),
+    "preferences": lambda given: studies.user_agreement(
+        preferences_of(given.rated_lists), ["nDCG@5", "P@5"], resamples=100
+    ),
+    "sensitivity": lambda given: studies.sensitivity(BY_A, {"p": np.linspace(0.1, 0.9, 9)}, given.rated, **QUIETLY),
+    "sensitivity_of_choices": lambda given: studies.sensitivity(CHOICES, {"C": CONTINUATIONS}, given.rated, **QUIETLY),
+    "splits": lambda given: studies.splits(given.rated, long_names()[::7], by=given.kind, resamples=100),
+    "bins": lambda given: studies.splits(given.rated, long_names()[::5], by=given.number, bins=5, resamples=100),
+    "virtual_systems": virtual_systems,
+    "fit": lambda given: studies.fit(
+        "CWLA(C='rbp($p)',A='erg',gain='$g',max_rel=2)", GAINS, given.rated, cv=5, repeats=2,
+        default={"p": 0.8, "g": "linear"}, most=200, progress=False,
+    ),
+    "discount_fit": lambda given: studies.fit_discount(
+        "Cascade(phi='$phi',max_rel=2)", given.rated, depth=3, cv=5, repeats=2, resamples=100, default="log2"
+    ),
+    "calibration": lambda given: behaviour.calibrate(given.log, resamples=50),
+    "continuing": lambda given: behaviour.continuing_from_views(given.log, last_rank=80, resamples=50),
+    "grade_efforts": lambda given: behaviour.grade_efforts(given.log, summary_seconds=4.4, resamples=50),
+    "positions": lambda given: behaviour.position_model(given.clicks, depth=10, resamples=20),
+    "click_model": lambda given: behaviour.dbn_from_clicks(given.clicks, gaps="passed", resamples=20),
+    "progress": lambda given: behaviour.progress(given.qrels, given.runs, "RBP(p=0.9,rel=1)", times=range(1, 21)),
+    "progress_of_few": lambda given: behaviour.progress(given.timed_qrels, given.timed_runs, given.timed_measure),
+    "simulation": lambda given: behaviour.simulate(
+        given.timed_qrels, dict([*given.timed_runs.items()][:1]), given.timed_measure, users=500, keep=True, progress=False
+    ),
+    "simulated_runs": lambda given: behaviour.simulate(
+        given.timed_qrels, dict([*given.timed_runs.items()][:6]), given.timed_measure, users=200, keep=True, progress=False
+    ),
+    "comparison": lambda given: compare(given.qrels, first(given, 12), SIX, baseline=False),
+    "compared_with_baseline": lambda given: compare(
+        given.qrels, first(given, 12), long_names()[::7], baseline=next(iter(given.runs))
+    ),
+    "corrected": corrected_comparison,
+    "all_pairs": lambda given: compare(given.qrels, first(given, 7), ["nDCG@10", "AP"], pairs=True, resamples=200),
+    "many_pairs": lambda given: compare(
+        given.qrels, first(given, 40), ["AP"], pairs=True, test="tukey", resamples=100
+    ),
+    "stops": lambda given: stop_distribution(given.qrels, next(iter(given.runs.values())), "INST(max_rel=2)", depth=20),
+    "explanation": lambda given: explain(
+        given.qrels, next(iter(given.runs.values())), str(given.stops.index[0]), "nDCG@10"
+    ),
+    "explained_pair": lambda given: explain(given.qrels, first(given, 2), str(given.stops.index[0]), "nDCG@10"),
+    "qid": lambda given: str(given.simulation.by_query.index[0][1]),
+    "explanation_in_time": lambda given: explain(
+        given.timed_qrels, next(iter(given.timed_runs.values())), given.qid, given.timed_measure
+    ),
+}  # fmt: skip
+
+
 class Inputs:
     """Studies of judgments, runs, ratings and logs that subclasses provide; each is computed when it is first read."""
 
     five = ("RBP(p=0.8,rel=1)", "AdaptiveERR(max_rel=2)", "CWLA(C='inst(2.5)',A='erg',max_rel=2)",
             "CWLA(C='dcg(20)',A='etg',max_rel=2)", "CWLA(C='rbp(0.7)',A='max',max_rel=2)")  # fmt: skip
 
-    @cached_property
-    def metric_agreement(self):
-        return studies.metric_agreement(self.qrels, self.runs, long_names(), resamples=100)
-
-    @cached_property
-    def agreement_of_six(self):
-        return studies.metric_agreement(self.qrels, self.runs, SIX, resamples=100)
-
-    @cached_property
-    def judge_agreement(self):
-        rng, some = np.random.default_rng(0), dict(list(self.runs.items())[:20])
-        people = self.qrels
-        if isinstance(people, dict):
-            rows = [(query, document, grade) for query, of in people.items() for document, grade in of.items()]
-            people = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
-        people, grade = people[["query_id", "doc_id", "relevance"]], people["relevance"].to_numpy()
-        noisy = np.where(rng.random(len(grade)) < 0.7, grade, rng.permutation(grade))
-        decimal = np.clip(grade + rng.normal(0, 0.5, len(grade)), 0, 2)
-        machines = {"a judge with a long name": noisy, "decimal": decimal}
-        machines = {name: people.assign(relevance=labels) for name, labels in machines.items()}
-        return studies.judge_agreement(people, machines, some, long_names()[::8], resamples=100)
-
-    @cached_property
-    def power(self):
-        some = dict(list(self.runs.items())[:16])
-        return studies.discriminative_power(self.qrels, some, long_names()[::3], resamples=200, progress=False)
-
-    @cached_property
-    def robustness(self):
-        some = dict(list(self.runs.items())[:20])
-        return studies.robustness(self.qrels, some, SIX, seeds=3, pairs=30, complete=None, resamples=50, progress=False)
-
-    @cached_property
-    def robustness_to_depth(self):
-        some = dict(list(self.runs.items())[:20])
-        return studies.robustness_to_depth(self.qrels, some, SIX, pairs=0, complete=None, resamples=50, progress=False)
-
-    @cached_property
-    def groups_left_out(self):
-        groups = {name: name[:4] for name in self.runs}
-        return studies.groups_left_out(self.qrels, self.runs, groups, SIX, depth=7, complete=None, resamples=50)
-
-    @cached_property
-    def next_judgments(self):
-        some = dict(list(self.runs.items())[:8])
-        return studies.next_judgments(studies.f_qrels(self.qrels, 0.4), some, "AP")
-
-    @cached_property
-    def simulated_judging(self):
-        some = dict(list(self.runs.items())[:6])
-        return studies.simulated_judging(self.qrels, some, "AP", batch=500)
-
-    @cached_property
-    def user_agreement(self):
-        return studies.user_agreement(self.rated, long_names(), "pearson", resamples=100, baseline=long_names()[3])
-
-    @cached_property
-    def crossed(self):
-        return studies.user_agreement(self.rated, studies.grid(max_rel=2), "pearson", resamples=100)
-
-    @cached_property
-    def preferences(self):
-        return studies.user_agreement(preferences_of(self.rated_lists), ["nDCG@5", "P@5"], resamples=100)
-
-    @cached_property
-    def sensitivity(self):
-        named = {
-            f"CWLA(C='rbp',A='{A}',max_rel=2)": f"CWLA(C='rbp($p)',A='{A}',max_rel=2)" for A in (*AGGREGATIONS, "avg")
-        }
-        return studies.sensitivity(named, {"p": np.linspace(0.1, 0.9, 9)}, self.rated, resamples=100, progress=False)
-
-    @cached_property
-    def sensitivity_of_choices(self):
-        named = {A: f"CWLA(C='$C',A='{A}',max_rel=2)" for A in ("erg", "max")}
-        return studies.sensitivity(named, {"C": CONTINUATIONS}, self.rated, resamples=100, progress=False)
-
-    @cached_property
-    def splits(self):
-        return studies.splits(self.rated, long_names()[::7], by=self.kind, resamples=100)
-
-    @cached_property
-    def bins(self):
-        return studies.splits(self.rated, long_names()[::5], by=self.number, bins=5, resamples=100)
-
-    @cached_property
-    def virtual_systems(self):
-        scores = self.rated.scores(long_names()[::2]).reset_index(drop=True)
-        values = scores.assign(rating=self.rated.ratings, topic=np.arange(len(scores)) // 3)
-        return studies.virtual_systems(values, "rating", repeats=100, resamples=100)
-
-    @cached_property
-    def fit(self):
-        return studies.fit(
-            "CWLA(C='rbp($p)',A='erg',gain='$g',max_rel=2)", {"p": (0.1, 0.9), "g": ["linear", "binary", "exponential"]},
-            self.rated, cv=5, repeats=2, default={"p": 0.8, "g": "linear"}, most=200, progress=False,
-        )  # fmt: skip
-
-    @cached_property
-    def discount_fit(self):
-        return studies.fit_discount(
-            "Cascade(phi='$phi',max_rel=2)", self.rated, depth=3, cv=5, repeats=2, resamples=100, default="log2"
-        )
-
-    @cached_property
-    def calibration(self):
-        return behaviour.calibrate(self.log, resamples=50)
-
-    @cached_property
-    def continuing(self):
-        return behaviour.continuing_from_views(self.log, last_rank=80, resamples=50)
-
-    @cached_property
-    def grade_efforts(self):
-        return behaviour.grade_efforts(self.log, summary_seconds=4.4, resamples=50)
-
-    @cached_property
-    def positions(self):
-        return behaviour.position_model(self.clicks, depth=10, resamples=20)
-
-    @cached_property
-    def click_model(self):
-        return behaviour.dbn_from_clicks(self.clicks, gaps="passed", resamples=20)
-
-    @cached_property
-    def progress(self):
-        return behaviour.progress(self.qrels, self.runs, "RBP(p=0.9,rel=1)", times=range(1, 21))
-
-    @cached_property
-    def progress_of_few(self):
-        return behaviour.progress(self.timed_qrels, self.timed_runs, self.timed_measure)
-
-    @cached_property
-    def simulation(self):
-        name, run = next(iter(self.timed_runs.items()))
-        return behaviour.simulate(
-            self.timed_qrels, {name: run}, self.timed_measure, users=500, keep=True, progress=False
-        )
-
-    @cached_property
-    def simulated_runs(self):
-        some = dict(list(self.timed_runs.items())[:6])
-        return behaviour.simulate(self.timed_qrels, some, self.timed_measure, users=200, keep=True, progress=False)
-
-    @cached_property
-    def comparison(self):
-        return compare(self.qrels, dict(list(self.runs.items())[:12]), SIX, baseline=False)
-
-    @cached_property
-    def compared_with_baseline(self):
-        some = dict(list(self.runs.items())[:12])
-        return compare(self.qrels, some, long_names()[::7], baseline=next(iter(some)))
-
-    @cached_property
-    def corrected(self):
-        qrels, some = self.qrels, dict(list(self.runs.items())[:12])
-        if isinstance(qrels, dict):
-            people = dict(list(qrels.items())[::2])
-        else:
-            people = qrels[qrels["query_id"].isin(qrels["query_id"].unique()[::2])]
-        return corrected(people, qrels, some, SIX)
-
-    @cached_property
-    def all_pairs(self):
-        return compare(self.qrels, dict(list(self.runs.items())[:7]), ["nDCG@10", "AP"], pairs=True, resamples=200)
-
-    @cached_property
-    def many_pairs(self):
-        return compare(self.qrels, dict(list(self.runs.items())[:40]), ["AP"], pairs=True, test="tukey", resamples=100)
-
-    @cached_property
-    def explanation(self):
-        return explain(self.qrels, next(iter(self.runs.values())), str(self.stops.index[0]), "nDCG@10")
-
-    @cached_property
-    def explained_pair(self):
-        some = dict(list(self.runs.items())[:2])
-        return explain(self.qrels, some, str(self.stops.index[0]), "nDCG@10")
-
-    @cached_property
-    def explanation_in_time(self):
-        return explain(self.timed_qrels, next(iter(self.timed_runs.values())), self.qid, self.timed_measure)
-
-    @cached_property
-    def qid(self):
-        return str(self.simulation.by_query.index[0][1])
-
-    @cached_property
-    def stops(self):
-        return stop_distribution(self.qrels, next(iter(self.runs.values())), "INST(max_rel=2)", depth=20)
+    def __getattr__(self, name):
+        if name not in STUDIES:
+            raise AttributeError(name)
+        setattr(self, name, STUDIES[name](self))
+        return getattr(self, name)
 
 
 def preferences_of(rated):
@@ -317,13 +241,13 @@ class Generated(Inputs):
             runs[name] = {f"t{t}": {f"d{d}": -float(at) for at, d in enumerate(of)} for t, of in enumerate(order)}
         return qrels, runs
 
-    @cached_property
-    def qrels(self):
-        return self.made[0]
-
-    @cached_property
-    def runs(self):
-        return self.made[1]
+    qrels = property(lambda self: self.made[0])
+    runs = property(lambda self: self.made[1])
+    timed_qrels = property(lambda self: self.qrels)
+    rated_lists = property(lambda self: self.rated)
+    log = cached_property(lambda self: behaviour.InteractionLog.of(generated_log(0, 40, 6, duplicates=0.1)))
+    clicks = cached_property(lambda self: simulated_clicks(2, ranks=12))
+    timed_measure = "TBG"
 
     @cached_property
     def rated(self):
@@ -340,18 +264,6 @@ class Generated(Inputs):
         table[self.number] = rng.exponential(20, n).round()
         return studies.Rated.lists(qrels, run, table)
 
-    @property
-    def rated_lists(self):
-        return self.rated
-
-    @cached_property
-    def log(self):
-        return behaviour.InteractionLog.of(generated_log(0, users=40, sessions=6, duplicates=0.1))
-
-    @cached_property
-    def clicks(self):
-        return simulated_clicks(2, ranks=12)
-
     @cached_property
     def tuned(self):
         made = demo.collection(documents=300, topics=12)
@@ -359,12 +271,6 @@ class Generated(Inputs):
         params = {bm25: {"k1": (0.5, 2.0), "b": (0.0, 1.0)}, cut: {"k": (1, 50)}}
         metric = ["nDCG@20", Cost("doc_length", at_most=9000, label="words of the found documents")]
         return OptunaSearch(bm25 >> cut, params, made.topics, made.qrels, metric, trials=40, verbose=False)
-
-    timed_measure = "TBG"
-
-    @property
-    def timed_qrels(self):
-        return self.qrels
 
     @cached_property
     def timed_runs(self):
@@ -380,47 +286,18 @@ class Generated(Inputs):
 class Real(Inputs):
     """Real data."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
-
     kind, number = "topic", "difficulty"
 
-    @cached_property
-    def qrels(self):
-        return read_qrels(self.folder / "trec-covid-r1" / "qrels.txt").to_pandas()
-
-    @cached_property
-    def runs(self):
-        found = find_runs(self.folder / "trec-covid-r1" / "runs")
-        return {path.name.removesuffix(".gz"): read_run(path) for path in found}
-
-    @cached_property
-    def rated(self):
-        return studies.jiang_ratings(self.folder / "jiang-sessions")
-
-    @cached_property
-    def rated_lists(self):
-        return studies.chiir24_ratings(self.folder / "chiir24-satisfaction")
-
-    @cached_property
-    def log(self):
-        return behaviour.chiir24_log(self.folder / "chiir24-satisfaction")
-
-    @property
-    def clicks(self):
-        return self.log
-
-    @property
-    def timed_measure(self):
-        return TBG(lengths=self.folder / "dl19" / "doclens.tsv", missing="mean", rel=2)
-
-    @cached_property
-    def timed_qrels(self):
-        return read_qrels(self.folder / "dl19" / "qrels.txt").to_pandas()
-
-    @cached_property
-    def timed_runs(self):
-        return {path.stem: read_run(path) for path in find_runs(self.folder / "dl19" / "runs")}
+    def __init__(self, folder: Path):
+        covid, dl19, satisfaction = folder / "trec-covid-r1", folder / "dl19", folder / "chiir24-satisfaction"
+        self.qrels = read_qrels(covid / "qrels.txt").to_pandas()
+        self.runs = {path.name.removesuffix(".gz"): read_run(path) for path in find_runs(covid / "runs")}
+        self.timed_qrels = read_qrels(dl19 / "qrels.txt").to_pandas()
+        self.timed_runs = {path.stem: read_run(path) for path in find_runs(dl19 / "runs")}
+        self.timed_measure = TBG(lengths=dl19 / "doclens.tsv", missing="mean", rel=2)
+        self.rated = studies.jiang_ratings(folder / "jiang-sessions")
+        self.rated_lists = studies.chiir24_ratings(satisfaction)
+        self.log = self.clicks = behaviour.chiir24_log(satisfaction)
 
 
 NOT_REAL = {
