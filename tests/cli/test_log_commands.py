@@ -13,18 +13,11 @@ from tests.measures.test_calibrated import rows
 
 pytestmark = pytest.mark.slow
 
-QRELS = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 0\nq2 0 d4 1\n"
-RUN = "q1 Q0 d1 1 9 good\nq1 Q0 d2 2 8 good\nq2 Q0 d4 1 3 good\nq2 Q0 d1 2 2 good\n"
-
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path, monkeypatch):
-    """Folder with a log, judgments, a run and lengths; the working directory of the commands."""
-    monkeypatch.chdir(tmp_path)
+def _log(files):
+    """Write a log beside the files of the commands."""
     rows().to_csv("log.csv", index=False)
-    for name, text in {"qrels.txt": QRELS, "good.txt": RUN,
-                       "words.tsv": "docno\twords\nd1\t90\nd2\t300\nd4\t80\n"}.items():  # fmt: skip
-        (tmp_path / name).write_text(text)
 
 
 def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
@@ -41,10 +34,9 @@ def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
     assert Calibration.load("calibration.json").parameters() == expected.parameters()
     measure = "TBG(calibration='calibration.json')"
     more = ("--lengths", "words.tsv", "--format", "jsonl")
-    scores = json.loads(prints("evaluate", "qrels.txt", "good.txt", "-m", measure, *more))
-    words = {"d1": 90, "d2": 300, "d4": 80}
+    scores = json.loads(prints("evaluate", "qrels.txt", "runs/good.txt", "-m", measure, *more))
     (score,) = (value for name, value in scores.items() if name.startswith("TBG"))
-    assert score == evaluate("qrels.txt", "good.txt", [expected.measure(lengths=words)]).iloc[0, 0]
+    assert score == evaluate("qrels.txt", "runs/good.txt", [expected.measure(lengths="words.tsv")]).iloc[0, 0]
 
 
 def test_calibrations_by_topic_stand_side_by_side(prints, says):
@@ -58,20 +50,20 @@ def test_calibrations_by_topic_stand_side_by_side(prints, says):
     assert "Leave out --by" in says("calibrate", "log.csv", "--by", "topic", "-o", "calibration.json")
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
 @pytest.mark.parametrize("by", [(), ("--by", "topic")])
-def test_calibrations_fit_the_screen(prints, monkeypatch, width, by):
+def test_calibrations_fit_the_screen(prints, monkeypatch, by):
     """Names of parameters and groups are complete on all screens; broken lines are joined for this test."""
     half = rows().assign(topic=lambda log: log["user"].map(lambda user: f"users_of_class_{len(user) - 1}"))
     half.to_csv("log.csv", index=False)
-    monkeypatch.setenv("COLUMNS", str(width))
-    out = prints("calibrate", "log.csv", *by, "--resamples", 20)
-    assert max(map(len, out.splitlines())) <= width
-    assert "…" not in out
     names = calibrate(InteractionLog.read("log.csv"), resamples=20).parameters()
-    letters = "".join(out.split())
-    assert all(name in letters for name in names) or by or width == 40
-    assert "half_life" in out
+    for width in (40, 60, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        out = prints("calibrate", "log.csv", *by, "--resamples", 20)
+        assert max(map(len, out.splitlines())) <= width
+        assert "…" not in out
+        letters = "".join(out.split())
+        assert all(name in letters for name in names) or by or width == 40
+        assert "half_life" in out
 
 
 def test_pictures_are_drawn_of_what_the_log_tells(prints, cli, tmp_path):
@@ -97,36 +89,32 @@ def test_broken_logs_name_the_row_or_count_sessions_left_out(says, prints):
     assert "29 users" in prints("calibrate", "log.csv", "--exclude-broken", "--resamples", 20)
 
 
-def test_simulated_users_are_those_of_the_package(prints, tmp_path):
+def test_simulated_users_are_those_of_the_package(prints):
     options = "-m TBG(unseen=12) --lengths words.tsv --users 200 --seed 7 --reading exponential --sampling stratified"
-    table = prints("simulate", "qrels.txt", "good.txt", *options.split())
+    table = prints("simulate", "qrels.txt", "runs/good.txt", *options.split())
     assert "200 users of TBG" in " ".join(table.split())
-    prints("simulate", "qrels.txt", "good.txt", *options.split(), "--by-query", "-o", "users.parquet")
-    words = {"d1": 90, "d2": 300, "d4": 80}
-    expected = simulate("qrels.txt", {"good": "good.txt"}, f"TBG(unseen=12,lengths='{tmp_path}/words.tsv')", users=200,
-                        seed=7, reading="exponential", sampling="stratified")  # fmt: skip
+    prints("simulate", "qrels.txt", "runs/good.txt", *options.split(), "--by-query", "-o", "users.parquet")
+    how = {"users": 200, "seed": 7, "reading": "exponential", "sampling": "stratified"}
+    expected = simulate("qrels.txt", {"good": "runs/good.txt"}, "TBG(unseen=12,lengths='words.tsv')", **how)
     kept = pd.read_parquet("users.parquet").set_index(["run", "query_id"])
     pd.testing.assert_frame_equal(kept, expected.by_query, check_index_type=False)
-    scores = evaluate("qrels.txt", "good.txt", [TBG(unseen=12, lengths=words)], by_query=True)
-    assert kept["analytic"].to_list() == scores.iloc[:, 0].to_list()
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ("calibrate nowhere.csv", "nowhere.csv"), ("calibrate .", "--from chiir24"), ("calibrate log.csv --depth deep", "--depth"),
-    ("calibrate log.csv -o no/where.json", "no directory"), ("calibrate log.csv --confidence 2", "confidence"),
-    *((f"simulate qrels.txt good.txt -m {more}", message) for more, message in [
-        ("Bpref", "no user model"), ("TBG", "--lengths FILE"), ("AP --users 0", "--users"),
-        ("AP -m ERR", "takes one measure, and -m gives 2: AP, ERR."), ("AP,ERR", "takes one measure, and -m gives 2: AP, "),
-        ("AP --sampling odd", "--sampling"), ("TBG(seconds_per_word=0) --reading slowly", "slowly")]),
-])  # fmt: skip
-def test_what_cannot_be_calibrated_or_simulated_is_one_line(says, arguments, message):
-    assert message in says(*arguments.split())
+def test_what_cannot_be_calibrated_or_simulated_is_one_line(says):
+    runs = "simulate qrels.txt runs/good.txt -m"
+    for words, message in {
+        "calibrate nowhere.csv": "nowhere.csv", "calibrate .": "--from chiir24", "calibrate log.csv --depth deep": "--depth",
+        "calibrate log.csv -o no/where.json": "no directory", "calibrate log.csv --confidence 2": "confidence",
+        f"{runs} Bpref": "no user model", f"{runs} TBG": "--lengths FILE", f"{runs} AP --users 0": "--users",
+        f"{runs} AP -m ERR": "takes one measure, and -m gives 2: AP, ERR.", f"{runs} AP --sampling odd": "--sampling",
+    }.items():  # fmt: skip
+        assert message in says(*words.split()), words
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_simulation_explains_its_columns_and_fits_the_screen(prints, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
-    arguments = ("simulate", "qrels.txt", "good.txt", "-m", "TBG", "--lengths", "words.tsv", "--users", 20)
+    arguments = ("simulate", "qrels.txt", "runs/good.txt", "-m", "TBG", "--lengths", "words.tsv", "--users", 20)
     lines = prints(*arguments).splitlines()
     assert max(map(len, lines)) <= width
     text = " ".join(" ".join(lines).split())
@@ -141,9 +129,9 @@ def test_a_simulation_explains_its_columns_and_fits_the_screen(prints, monkeypat
 
 def test_notes_on_simulated_users_name_what_the_command_line_has(prints):
     Path("both.txt").write_text("q1 0 d1 1\nq1 0 d2 1\n")
-    Path("long.tsv").write_text("docno\twords\nd1\t12000\nd2\t100\nd4\t80\n")
+    Path("long.tsv").write_text("docno\twords\nd1\t12000\nd2\t100\nd4\t80\nd9\t80\n")
     measure = ("-m", "TBG", "--lengths", "long.tsv", "--users", "50000")
-    text = " ".join(prints("simulate", "both.txt", "good.txt", *measure).split())
+    text = " ".join(prints("simulate", "both.txt", "runs/good.txt", *measure).split())
     assert "A measure with a cost of unseen items, such as TBG(unseen=12), counts those below it." in text
     assert "pyterrier_cwla.behaviour.expected_saves computes this mean exactly." in text
     # With few users, the mean may be below the measure, or above it within the standard error.
@@ -157,12 +145,13 @@ def test_notes_on_simulated_users_name_what_the_command_line_has(prints):
     assert noted >= {(1, False), (20, False), (50_000, True)}
 
 
-@pytest.mark.parametrize("users", ["1e14", "100000000000000", "9" * 400, "9" * 5000])
-@pytest.mark.parametrize("sampling", ["plain", "antithetic"])
-def test_too_many_users_are_one_line(users, sampling, says):
-    assert "--users" in says("simulate", "qrels.txt", "good.txt", "-m", "AP", "--users", users, "--sampling", sampling)
+def test_too_many_users_are_one_line(says):
+    arguments = ("simulate", "qrels.txt", "runs/good.txt", "-m", "AP", "--sampling")
+    for users in ("1e14", "100000000000000", "9" * 400, "9" * 5000):
+        for sampling in ("plain", "antithetic"):
+            assert "--users" in says(*arguments, sampling, "--users", users)
     with pytest.raises(BadParameter, match="antithetic users come in pairs"):
-        simulate("qrels.txt", "good.txt", "AP", users=10**5000 + 1, sampling="antithetic")
+        simulate("qrels.txt", "runs/good.txt", "AP", users=10**5000 + 1, sampling="antithetic")
 
 
 def test_search_engine_clicks_are_read_with_sessions_or_times(prints, says):

@@ -8,7 +8,6 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-QRELS = "q1 0 d1 3\nq1 0 d2 0\nq1 0 d3 1\nq2 0 d1 0\nq2 0 d4 2\n"
 RUN = "q1 Q0 d1 1 9.5 a\nq1 Q0 d9 2 9.5 a\nq1 Q0 d3 3 7.5 a\nq3 Q0 d4 1 3.5 a\nq2 Q0 d1 2 2.5 a\nq2 Q0 d4 2 3.5 a\n"
 HEAVY = ("matplotlib", "pandas", "pyterrier", "scipy", "sklearn", "statsmodels")
 COMMAND = """
@@ -23,21 +22,12 @@ print(json.dumps([name for name in names if name in sys.modules]), file=sys.stde
 """
 
 
-def imported(code, names, *arguments, cwd=None):
+def imported(code, names, *arguments):
     """Return which of the modules a new process has imported after the code."""
     command = [sys.executable, "-c", code, json.dumps(names), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stderr.splitlines()[-1])
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Folder with judgments of graded documents, and a run with ties, unsorted scores and an unjudged query."""
-    (tmp_path / "qrels.txt").write_text(QRELS)
-    (tmp_path / "run.txt").write_text(RUN)
-    (tmp_path / "words.tsv").write_text("d1\t100\nd3\t300\nd4\t400\nd9\t900\n")
-    return tmp_path
 
 
 @pytest.mark.parametrize("arguments", [
@@ -48,8 +38,10 @@ def folder(tmp_path):
     ("evaluate", "qrels.txt", "run.txt", "-m", "RBP(rel=1)", "--residuals", "--format", "jsonl"),
     ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--cache-dir", "cache"),
 ], ids=" ".join)  # fmt: skip
-def test_no_command_of_scores_imports_pandas(folder, arguments):
-    assert imported(COMMAND, HEAVY, *arguments, cwd=folder) == []
+def test_no_command_of_scores_imports_pandas(files, arguments):
+    """The run has ties, unsorted scores and a query that is not judged."""
+    (files / "run.txt").write_text(RUN)
+    assert imported(COMMAND, HEAVY, *arguments) == []
 
 
 @pytest.mark.parametrize(
@@ -59,10 +51,9 @@ def test_the_help_needs_no_measures(arguments):
     assert imported(COMMAND, ("ir_measures", "numpy", "pyarrow", "rich"), *arguments) == []
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("explain", "qrels.txt", "run.txt", "-q", "q1", "-m", "AP")])
-def test_only_explore_imports_the_explorer(folder, arguments):
+def test_only_explore_imports_the_explorer(files):
     names = ("pyterrier_cwla.explorer", "anywidget", "http.server", "webbrowser")
-    assert imported(COMMAND, names, *arguments, cwd=folder) == []
+    assert imported(COMMAND, names, "explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", "AP") == []
 
 
 def test_the_package_is_imported_without_pandas():
