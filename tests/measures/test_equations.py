@@ -3,22 +3,33 @@
 import re
 from math import exp, inf, log, log2, prod
 
+import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.measures.computing import Declaration, Equation
 from pyterrier_cwla.measures.equations import descriptions, equation_of
+from pyterrier_cwla.measures.named import RowMeasure, measures_of
 from tests.support.generated import collection
 
 MEASURES = [entry for entry in reference.entries() if entry.kind in ("measure", "ir_measures", "session")]
 FAR = 1000  # number of ranks of sums without an end
+#: Seconds by grade of Jiang and Allan (2016), Table 2.
+SECONDS = [4.4 + 0.26 * 20.6, 4.4 + 0.5 * 37.1, 4.4 + 0.55 * 60.3]
+EFFORTS = {
+    "ratio(4)": (1 / 4, 1, 1),
+    "unit": (1, 1, 1),
+    "by_grade({0:0.3,1:0.6,2:1})": (0.3, 0.6, 1),
+    "grade_time": SECONDS,
+}
 
 
 class Topic:
     """Symbols of the formulas for one topic; a rank i is an argument, from 1."""
 
-    def __init__(self, grades, judged, words=None, efforts=(1 / 4, 1, 1)):
+    def __init__(self, grades, judged, words=None, efforts=EFFORTS["ratio(4)"]):
         self.grades, self.judged, self.words, self.n, self.efforts = grades, judged, words, len(grades), efforts
         self.R = sum(grade >= 1 for grade in judged)
 
@@ -29,7 +40,7 @@ class Topic:
         return int(self.g(i) >= 1)
 
     def j(self, i):
-        return int(self.grades[i - 1] is not None)
+        return int(i <= self.n and self.grades[i - 1] is not None)
 
     def r(self, i, highest=2):
         """Linear gain."""
@@ -88,26 +99,41 @@ def seen(t):
     return lambda i: sums[i]
 
 
-def tbg(t, h=224.0):
+def on_arrival(gain, e, T, h):
+    return gain * 2 ** (-T / h)
+
+
+def smeared(gain, e, T, h):
+    """Gain that accrues evenly over the effort of the item."""
+    return quad(lambda t: gain / e * 2 ** (-(T + t) / h), 0, e)[0] if gain else 0.0
+
+
+def discounted_by_time(gains, seconds, h=224.0, credit=on_arrival):
+    """Smucker and Clarke (2012), Eq. 3, or Eq. 2, ∫ G′(t)·D(t) dt."""
     T, total = 0.0, 0.0
-    for k in ranks(t.n):
-        total += 0.64 * 0.77 * t.b(k) * 2 ** (-T / h)
-        T += 4.4 + (0.64 if t.b(k) else 0.39) * (0.018 * t.length(k) + 7.8)
+    for gain, e in zip(gains, seconds, strict=True):
+        total += credit(gain, e, T, h)
+        T += e
     return total
 
 
-def graded_tbg(t, h=31.0):
-    T, total = 0.0, 0.0
-    p_click, p_save, s = (0.26, 0.5, 0.55), (0, 0.2, 0.8), (20.6, 37.1, 60.3)
-    for k in ranks(t.n):
-        total += p_click[t.g(k)] * p_save[t.g(k)] * 2 ** (-T / h)
-        T += 4.4 + p_click[t.g(k)] * s[t.g(k)]
-    return total
+def reading_time(relevant, length):
+    return 4.4 + (0.64 if relevant else 0.39) * (0.018 * length + 7.8)
 
 
-def u_measure(t, T):
-    """Σ r_i·max(0, 1 − t_i/T), with t_i the time after item i."""
-    return sum(t.p(i) * max(0, 1 - sum(map(t.e, ranks(i))) / T) for i in ranks(t.n))
+def tbg(t, credit=on_arrival):
+    seconds = [reading_time(t.b(k), t.length(k)) for k in ranks(t.n)]
+    return discounted_by_time([0.64 * 0.77 * t.b(k) for k in ranks(t.n)], seconds, credit=credit)
+
+
+def graded_tbg(t, credit=on_arrival):
+    gains = [(0, 0.5 * 0.2, 0.55 * 0.8)[t.g(k)] for k in ranks(t.n)]
+    return discounted_by_time(gains, [SECONDS[t.g(k)] for k in ranks(t.n)], 31, credit)
+
+
+def u_measure(t, T, effort):
+    """Σ r_i·max(0, 1 − t_i/T), with t_i the effort up to the end of item i (Sakai and Dou, 2013)."""
+    return sum(t.p(i) * max(0, 1 - sum(map(effort, ranks(i))) / T) for i in ranks(t.n))
 
 
 def average_precision(t, gain, effort, whole):
@@ -157,11 +183,18 @@ def bpm(t, k=5, T=1.0):
     return G(s) / s
 
 
-def foraging(t, goal, rate, T=0.5, b1=0.9, R1=10, A=0.1, b2=0.9, R2=10, last=FAR):
-    G = seen(t)
-    C1 = (lambda j: 1 - 1 / (1 + b1 * exp((T - G(j)) * R1))) if goal else (lambda j: 1)
-    C2 = (lambda j: 1 / (1 + b2 * exp((A - G(j) / j) * R2))) if rate else (lambda j: 1)
-    return mean(product(lambda j: C1(j) * C2(j)), t.r, last=last)
+def foraging(t, T=None, b1=0.9, R1=10, A=None, b2=0.9, R2=10):
+    """Azzopardi, Thomas and Craswell (2018), over many ranks. With the goal only, the rest is a geometric series."""
+    V, gain, top, items = 1.0, 0.0, 0.0, 0.0
+    for i in ranks(4000):
+        if A is None and i > t.n:
+            return top / (items + V * (1 + b1 * exp((T - gain) * R1)))
+        gain, top, items = gain + t.r(i), top + V * t.r(i), items + V
+        if T is not None:
+            V *= 1 - 1 / (1 + b1 * exp((T - gain) * R1))
+        if A is not None:
+            V *= 1 / (1 + b2 * exp((A - gain / i) * R2))
+    return top / items
 
 
 def inst(t, T=1.0):
@@ -177,6 +210,11 @@ def nerr(t, patience, last=FAR):
 def left(t, value, phi=0.8):
     """Σ L(i)·value(i), with the users of RBP."""
     return sum(phi ** (i - 1) * (1 - phi) * value(i) for i in ranks(300))
+
+
+def set_by_rank(t, k, beta, effort=lambda i: 1):
+    """Azzopardi (2014) as in cwl_eval: the gain of each rank, weighted with the growth of (i+1)^β."""
+    return mean(lambda i: (i + 1) ** beta - i**beta, t.r, effort, k)
 
 
 def expected_effort(t, theta):
@@ -271,8 +309,14 @@ RATIO = "effort='ratio(4)'"
 VALUES = {
     "CWLA(C='rbp(0.8)',A='max',max_rel=2)": lambda t: left(t, lambda i: max(map(t.r, ranks(i)))),
     "TBG": tbg,
+    "TBG(credit='smeared')": lambda t: tbg(t, smeared),
     "GradedTBG": graded_tbg,
-    f"UMeasure(T=6,{RATIO},max_rel=2)": lambda t: u_measure(t, 6),
+    "GradedTBG(credit='smeared')": lambda t: graded_tbg(t, smeared),
+    "UMeasure(T=6,effort='ratio(4)',max_rel=2)": lambda t: u_measure(t, 6, t.e),
+    "UMeasure(T=99,max_rel=2)": lambda t: u_measure(t, 99, lambda i: SECONDS[t.g(i)]),
+    "UMeasure(T=9000,max_rel=2,effort='reading')": lambda t: u_measure(t, 9000, t.length),
+    "UMeasure(T=2500,max_rel=2,effort='reading(30,0.2,p_click_nonrelevant=0)')":
+        lambda t: u_measure(t, 2500, lambda i: 30 + t.b(i) * 0.2 * t.length(i)),
     f"GainWithin(T=4,{RATIO},gain='linear',max_rel=2)": lambda t: sum(map(t.r, ranks(fitting(t, 4)))),
     f"PrecisionWithin(T=4,{RATIO})": lambda t: gained(t, 4) / max(fitting(t, 4), 1),
     f"RecallWithin(T=4,{RATIO})": lambda t: gained(t, 4) / t.R if t.R else 0.0,
@@ -289,16 +333,26 @@ VALUES = {
     f"AdaptiveERR({RATIO},max_rel=2)": lambda t: cascade(t, lambda k: 1 / sum(map(t.e, ranks(k)))),
     f"AdaptiveDCG({RATIO})": lambda t: dcg(t, lambda t, i: 2 ** t.g(i) - 1, Topic.e),
     f"AdaptivenDCG({RATIO})": lambda t: of_ideal(t, lambda t, i: 2 ** t.g(i) - 1, Topic.e),
+    "Cascade(max_rel=2)": cascade,
     "Cascade(gamma=0.9,phi='log2',max_rel=2)": lambda t: cascade(t, lambda i: 1 / log2(i + 1), 0.9),
+    "Cascade(gamma=0.7,phi='power(2)',max_rel=2)": lambda t: cascade(t, lambda i: i**-2, 0.7),
+    "Cascade(gamma=0.9,phi='table(0.2,1,0.9,0,0.5)',max_rel=2)":
+        lambda t: cascade(t, lambda i: dict(enumerate((0.2, 1, 0.9, 0, 0.5), 1)).get(i, 0), 0.9),
+    "Cascade(phi='log2',gain='table({1:0.25,2:0.75})')": lambda t: cascade(t, lambda i: 1 / log2(i + 1)),
     "DynamicBPM(T=0.8,K=6,h_b=0.7,h_c=2,m=0.25,max_rel=2)": dynamic_bpm,
-    "IFTGoal(T=0.5,end=40,max_rel=2)": lambda t: foraging(t, True, False, last=40),
-    "IFTRate(A=0.1,max_rel=2)": lambda t: foraging(t, False, True),
-    "IFT(T=0.5,A=0.1,max_rel=2)": lambda t: foraging(t, True, True),
-    "ExpectedUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, t.r),
+    "DynamicBPM(T=0.5,K=9.5,h_b=0,h_c=0,max_rel=2)": lambda t: dynamic_bpm(t, 0.5, 9.5, 0, 0),
+    "IFTGoal(T=1.5,max_rel=2)": lambda t: foraging(t, T=1.5),
+    "IFTRate(A=0.2,max_rel=2)": lambda t: foraging(t, A=0.2),
+    "IFT(T=1.5,A=0.2,max_rel=2)": lambda t: foraging(t, T=1.5, A=0.2),
+    "IFT(T=0.5,A=0.1,b1=2,R1=1,b2=0.5,R2=3,max_rel=2)": lambda t: foraging(t, 0.5, 2, 1, 0.1, 0.5, 3),
+    "ExpectedUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, t.r),  # Carterette (2011), Model 1
     "ExpectedTotalUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, seen(t)),
+    "ExpectedTotalUtility(C='dcg(7)',max_rel=2)": lambda t: sum(t.r(i) / log2(i + 1) for i in ranks(7)),
     "ExpectedEffort(theta=0.3)": lambda t: expected_effort(t, 0.3),
-    "ExpectedAverageUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, lambda i: seen(t)(i) / i),
-    f"SET({RATIO},max_rel=2)@9": lambda t: mean(lambda i: (i + 1) ** 0.5 - i**0.5, t.r, t.e, 9),
+    "ExpectedEffort": lambda t: expected_effort(t, 0.5),
+    "ExpectedAverageUtility(C='rbp(0.8)',max_rel=2)": lambda t: (lambda G: left(t, lambda i: G(i) / i))(seen(t)),
+    f"SET({RATIO},max_rel=2)@9": lambda t: set_by_rank(t, 9, 0.5, t.e),
+    "SET(beta=0.1,max_rel=2)@4": lambda t: set_by_rank(t, 4, 0.1),
     "TrAP": lambda t: average_precision(t, t.b, lambda i: 1, sum(map(t.b, ranks(t.n)))),
     "ESL(wanted=2,failed=7)": search_length,
     "QMeasure(beta=2)": lambda t: q_measure(t, k=FAR),
@@ -338,7 +392,7 @@ VALUES = {
     "NumRet": lambda t: t.n,
     "NumRet(rel=1)": lambda t: sum(map(t.b, ranks(t.n))),
     "Rprec": lambda t: r_share(t, t.b, t.R),
-    "Judged@10": lambda t: sum(map(t.j, ranks(10))) / 10,
+    "Judged@10": lambda t: sum(map(t.j, ranks(10))) / min(t.n, 10),
     "Bpref": bpref,
     "infAP": inf_ap,
 }  # fmt: skip
@@ -348,14 +402,25 @@ OF_INTENTS = {"alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "
 ELSEWHERE = OF_INTENTS | {
     "UDCG", "Residual", "Expected", "IntentAware", "Mixture", "ByTopic", "sDCG", "nsDCG", "esNDCG", "SessionCWLA",
 }  # fmt: skip
+#: Each formula with every effort that its documents may have; the budgets of other measures are for efforts up to 1.
+CASES = {
+    text.replace(RATIO, f"effort='{effort}'"): (formula, e)
+    for text, formula in VALUES.items()
+    for effort, e in EFFORTS.items()
+    if effort == "ratio(4)" or (RATIO in text and (effort != "grade_time" or text.startswith("Adaptive")))
+}
+IN_STRICT_ORDER = ("ESL", "Compat")
 
 
-def topics(frames):
-    grades = {q: dict(zip(some.doc_id, some.relevance, strict=True)) for q, some in frames.qrels.groupby("query_id")}
-    for query, some in frames.run.sort_values("score", ascending=False).groupby("query_id"):
-        if query in grades:
-            of = grades[query]
-            yield query, Topic([of.get(d) for d in some.doc_id], [*of.values()], [*some.doc_length])
+def topics(frames, efforts=EFFORTS["ratio(4)"]):
+    """Yield each judged query with its symbols; ties are in descending order of ids."""
+    order = frames.run.assign(score=frames.run.score.astype(np.float32)).sort_values(
+        ["score", "doc_id"], ascending=False
+    )
+    for query, judged in frames.qrels.groupby("query_id"):
+        grades = dict(zip(judged.doc_id, judged.relevance, strict=True))
+        some = order[order.query_id == query]
+        yield query, Topic([grades.get(d) for d in some.doc_id], [*grades.values()], [*some.doc_length], efforts)
 
 
 def test_all_formulas_are_those_of_measures():
@@ -366,15 +431,41 @@ def test_all_formulas_are_those_of_measures():
 
 
 @pytest.mark.slow
-def test_the_formulas_give_the_values_of_the_measures():
-    frames = collection(3, queries=9, grades=(-1, 0, 0, 1, 2), ties=False, lengths=True)
-    scores = evaluate(frames.qrels, frames.run, {name: name for name in VALUES}, by_query=True)
-    found = list(topics(frames))
-    assert len(found) == 7
-    for query, topic in found:
-        row = scores.xs(query, level=-1).iloc[0]
-        for name, formula in VALUES.items():
-            assert row[name] == pytest.approx(formula(topic), rel=1e-9, abs=1e-12, nan_ok=True), (query, name)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_formulas_give_the_values_of_the_measures(seed):
+    """Ties, unjudged documents, grades of −1, topics without relevant documents or without results, where users score 0."""
+    frames = collection(seed, depth=30 if seed else 5, grades=(-1, 0, 0, 1, 2), ties=seed > 0, lengths=True)
+    names = [name for name in CASES if not (seed and name.startswith(IN_STRICT_ORDER))]
+    of_users = {name for name, one in zip(names, measures_of(names), strict=True) if isinstance(one, RowMeasure)}
+    found = evaluate(frames.qrels, frames.run, {name: name for name in names}, by_query=True).loc["run"]
+    for name in names:
+        formula, efforts = CASES[name]
+        for query, topic in topics(frames, efforts):
+            if topic.n or name in of_users:
+                expected = formula(topic) if topic.n else 0.0
+                assert found.loc[query, name] == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True), (
+                    query,
+                    name,
+                )
+    assert (found > 0).any()[sorted(of_users)].all()
+
+
+@pytest.mark.slow
+def test_a_cutoff_is_a_shorter_list():
+    frames = collection(5, grades=(-1, 0, 1, 2), lengths=True)
+    texts = [text for text in CASES if "@" not in text]
+    uncut = ("AdaptivenDCG", "nDCG")  # whose ideal is cut as well
+    names = [
+        text for text, one in zip(texts, measures_of(texts), strict=True)
+        if isinstance(one, RowMeasure) and one.NAME not in uncut
+    ]  # fmt: skip
+    found = evaluate(frames.qrels, frames.run, {name: f"{name}@9" for name in names}, by_query=True).loc["run"]
+    for name in names:
+        formula, efforts = CASES[name]
+        for query, topic in topics(frames, efforts):
+            first = Topic(topic.grades[:9], topic.judged, topic.words[:9], efforts)
+            expected = formula(first) if topic.n else 0.0
+            assert found.loc[query, name] == pytest.approx(expected, abs=1e-10), (query, name)
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in MEASURES])
