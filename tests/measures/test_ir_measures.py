@@ -33,71 +33,50 @@ from tests.support.peers import (
 # ---- names
 
 
-def numbers(low, high, **more):
+def kinds(numbers):
     """Return numbers that may be integers or floats, of Python's or NumPy's types."""
-    kinds = [float, np.float64]
-    whole = st.integers(int(np.ceil(low)), int(high)).flatmap(lambda n: st.sampled_from([n, float(n), np.int64(n)]))
-    return whole | st.floats(low, high, **more).flatmap(lambda x: st.sampled_from([kind(x) for kind in kinds]))
-
-
-def spec(name, *values, **named):
-    """Return text such as ``inst(2.0,rel=1)`` with values from strategies. Named parameters may be omitted."""
-
-    def written(given, by_name):
-        return f"{name}({','.join([*map(plain, given), *(f'{k}={plain(v)}' for k, v in by_name.items())])})"
-
-    return st.builds(written, st.tuples(*values), st.fixed_dictionaries({}, optional=named))
-
-
-def plain(value):
-    return str(value.item() if hasattr(value, "item") else value)
+    whole = st.integers(1, 1000).flatmap(lambda n: st.sampled_from([n, float(n), np.int64(n)]))
+    return whole | numbers.flatmap(lambda x: st.sampled_from([float(x), np.float64(x)]))
 
 
 def one_of(texts):
     return st.sampled_from(texts.split())
 
 
-RANKS = st.integers(1, 1000)
+POSITIVE = kinds(st.floats(0, 1e6, exclude_min=True))
+SHARES = st.floats(0, 1).flatmap(lambda x: st.sampled_from([x, np.float64(x), 0, 1, 1.0]))
 GRADES = st.integers(1, 4)
-SHARES = numbers(0, 1)
-BELOW_ONE = SHARES.filter(lambda x: x < 1)
-POSITIVE = numbers(0, 1e6).filter(lambda x: x > 0)
-CONTINUATIONS = st.one_of(
-    one_of("rbp(phi=0.50) dcg rr() ap1(ranking,rel=2) ap1(R='ranking') ap2(rel=1.0)"),
-    spec("prec", RANKS),
-    spec("rbp", BELOW_ONE),
-    spec("dcg", k=RANKS),
-    spec("rr", rel=GRADES),
-    spec("cascade", SHARES, rel=GRADES),
-    spec("inst", numbers(0.5, 50), rel=GRADES),
-    spec("insq", numbers(0.5, 50)),
-    spec("decay", half_life=POSITIVE),
-    spec("fixed", SHARES, SHARES, SHARES),
-)
-AGGREGATIONS = one_of(
-    "etg erg() err avg max fin fgt(0.5) pe(beta=0.250) items effort utility(reciprocal) utility(phi=power(1.0))"
-)
-GAINS = one_of(
-    "linear linear(min_rel=0.0) linear(min_rel=.5) binary(1) binary(rel=2) exponential() raw burges"
-    " table({2:1.0,1:.5,4:3,3:2.0}) clicksave(0.64,p_save=0.7)"
-)
-EFFORTS = one_of("unit() time time(4.40,rel=2) time(seconds_per_word=0.02)")
 FRAME = {
     "norm": st.sampled_from(["none", "ideal", "all", "unlimited"]),
     "end": st.sampled_from(["open", "stop", 10, 10.0, np.int64(1000)]),
-    "unseen": numbers(0, 1000) | st.none(),
+    "unseen": POSITIVE | st.none(),
     "missing": st.sampled_from(["error", "mean"]),
-    "cutoff": RANKS | st.none(),
+    "cutoff": st.integers(1, 1000) | st.none(),
 }
 CWLAS = st.fixed_dictionaries(
-    {"C": CONTINUATIONS, "A": AGGREGATIONS, "max_rel": GRADES | st.just(4.0)},
-    optional={"gain": GAINS, "effort": EFFORTS} | FRAME,
+    {
+        "C": one_of(
+            "rbp(phi=0.50) dcg dcg(k=7) rr() rr(rel=2) ap1(ranking,rel=2) ap1(R='ranking') ap2(rel=1.0) prec(30) rbp(1e-9)"
+            " cascade(0.3,rel=2) inst(2.0,rel=1) insq(0.5) decay(half_life=7) fixed(1,0.25,0)"
+        ),
+        "A": one_of(
+            "etg erg() err avg max fin fgt(0.5) pe(beta=0.250) items effort utility(reciprocal) utility(phi=power(1.0))"
+        ),
+        "max_rel": GRADES | st.just(4.0),
+    },
+    optional={
+        "gain": one_of(
+            "linear linear(min_rel=0.0) linear(min_rel=.5) binary(1) binary(rel=2) exponential() raw burges"
+            " table({2:1.0,1:.5,4:3,3:2.0}) clicksave(0.64,p_save=0.7)"
+        ),
+        "effort": one_of("unit() time time(4.40,rel=2) time(seconds_per_word=0.02)"),
+    }
+    | FRAME,
 )
 TBGS = st.fixed_dictionaries(
     {},
-    optional={"half_life": POSITIVE, "summary_seconds": numbers(0, 60), "seconds_per_word": numbers(0, 1)}
-    | {"seconds_per_document": numbers(0, 60), "p_click_relevant": SHARES, "p_click_nonrelevant": SHARES}
-    | {"p_save": SHARES, "rel": GRADES, "max_rel": GRADES}
+    optional={"half_life": POSITIVE, "summary_seconds": POSITIVE, "p_click_relevant": SHARES, "p_save": SHARES}
+    | {"rel": GRADES, "max_rel": GRADES}
     | FRAME,
 )
 MEASURES = st.tuples(st.just(CWLA), CWLAS) | st.tuples(st.just(TBG), TBGS)
@@ -141,29 +120,12 @@ def test_order_defaults_and_kinds_of_numbers_do_not_matter(made, random):
     assert str(kind(**other)) == str(kind(**parameters)) == str(step_by_step)
 
 
-@given(CWLAS)
-def test_a_residual_is_its_text(parameters):
-    """Measures with ap1 and ap2 have no residual because they depend on the total gain."""
-    if parameters["C"].startswith("ap"):
-        refused(lambda: Residual(measure=CWLA(**parameters)), BadParameter, "the total gain of the query")
-        return
-    residual = Residual(measure=CWLA(**parameters))
-    assert ir_measures.parse_measure(str(residual)) == residual == Residual(measure=str(CWLA(**parameters)))
-
-
 def test_how_measures_print():
-    assert str(TBG) == "TBG"
-    assert str(TBG(half_life=224.0) @ 10) == "TBG@10"
-    assert str(TBG(p_save=1, half_life=120.0)) == "TBG(half_life=120,p_save=1)"
-    assert str(CWLA(max_rel=3, A="erg()", C="rbp(phi=0.80)")) == "CWLA(C='rbp(0.8)',A='erg',max_rel=3)"
-    assert str(CWLA(C="inst(T=2.0)", A="utility(phi=power(2.0))", gain="raw")) == (
-        "CWLA(C='inst(2)',A='utility(power(2))',gain='raw')"
-    )
-    assert str(Residual(measure="TBG(half_life=120.0)")) == "Residual(measure='TBG(half_life=120)')"
-
-
-def test_parameters_may_be_parts_and_specs():
     assert CWLA(C=rbp(0.8), A=erg, max_rel=3) == CWLA(C="rbp(0.8)", A="erg", max_rel=3)
+    assert str(TBG) == "TBG"
+    assert str(TBG(p_save=1, half_life=120.0) @ 10) == "TBG(half_life=120,p_save=1)@10"
+    assert str(CWLA(max_rel=3, A="erg()", C="rbp(phi=0.80)")) == "CWLA(C='rbp(0.8)',A='erg',max_rel=3)"
+    assert str(Residual(measure="TBG(half_life=120.0)")) == "Residual(measure='TBG(half_life=120)')"
 
 
 def test_measures_differ_where_they_do():
@@ -293,22 +255,11 @@ MIXED = [*THEIRS[:4], *OURS, *THEIRS[4:]]
 
 
 @pytest.mark.slow
-def test_one_call_serves_a_whole_mixed_list():
-    frames = collection(8, lengths=True)
-    together = ir_measures.cwla.calc_aggregate(MIXED, frames.qrels, frames.run)
-    assert list(together) == MIXED
-    alone = {m: ir_measures.cwla.calc_aggregate([m], frames.qrels, frames.run)[m] for m in MIXED}
-    assert together == alone
-
-
-@pytest.mark.slow
 def test_the_default_pipeline_serves_a_mixed_list_too():
     frames = harmless(collection(8, lengths=True, ties=False, shuffled=False))
     theirs = ir_measures.calc_aggregate(MIXED, frames.qrels, frames.run)
     ours = ir_measures.cwla.calc_aggregate(MIXED, frames.qrels, frames.run)
     assert ours == pytest.approx(theirs, abs=6e-6)
-    one_by_one = {m: m.calc_aggregate(frames.qrels, frames.run) for m in MIXED}
-    assert one_by_one == pytest.approx(theirs, abs=1e-15)
 
 
 @pytest.mark.slow
@@ -324,6 +275,8 @@ def test_three_ways_to_call_agree():
         values = [m.value for m in listed if m.measure == measure]
         total = sum(values) if measure == NumRet else sum(values) / len(values)
         assert aggregated[measure] == pytest.approx(total, rel=1e-14)
+    assert list(aggregated) == MIXED
+    assert aggregated == {m: ir_measures.cwla.calc_aggregate([m], frames.qrels, frames.run)[m] for m in MIXED}
     assert TBG.calc(frames.qrels, frames.run).aggregated == aggregated[TBG]
 
 
@@ -352,16 +305,6 @@ def test_num_rel_of_unanswered_queries_is_0():
     assert evaluate(qrels, run, ["NumRel"])["NumRel"].tolist() == [1]
 
 
-@pytest.mark.parametrize("measure", ["RR", "AP", "nDCG", "P@1"])
-def test_judged_only_takes_negative_grades_out_like_unjudged_documents(measure):
-    qrels = {"1": {"a": 1, "b": -1, "c": 0, "d": 2}}
-    run = {"1": {"b": 5.0, "x": 4.0, "a": 3.0, "c": 2.0, "d": 1.0}}
-    left = {"1": {docno: score for docno, score in run["1"].items() if docno not in ("b", "x")}}
-    name, at, k = measure.partition("@")
-    found = evaluate(qrels, run, [f"{name}(judged_only=True){at}{k}"]).iloc[0, 0]
-    assert found == evaluate(qrels, left, [measure]).iloc[0, 0] != evaluate(qrels, run, [measure]).iloc[0, 0]
-
-
 def test_without_judged_queries_there_are_no_values():
     assert not list(ir_measures.cwla.iter_calc([AP, TBG, NAMED["ESL"]], [], []))
 
@@ -377,17 +320,6 @@ def test_run_inputs():
         without = [GRADED_RBP, TBG(lengths=table), AP, Residual(measure=TBG(lengths=table))]
         assert set(provider.run_inputs(without)) == {"query_id", "doc_id", "score"}
         assert set(provider.qrel_inputs([TBG])) == {"query_id", "doc_id", "relevance"}
-
-
-def test_residuals_by_hand():
-    """RBP: (1 − φ)φ^(i−1) for every unjudged rank, and φ^n for the ranks after the list."""
-    qrels, run = {"1": {"a": 2, "c": 0, "e": -1}}, {"1": {"a": 5.0, "b": 4.0, "c": 3.0, "d": 2.0, "e": 1.0}}
-    rbp = CWLA(C="rbp(0.5)", A="erg", max_rel=2)
-    assert Residual(measure=rbp).calc_aggregate(qrels, run) == pytest.approx(1 / 4 + 1 / 16 + 1 / 32)
-    assert Residual(measure=rbp(end="stop")).calc_aggregate(qrels, run) == pytest.approx((1 / 4 + 1 / 16) * 32 / 31)
-    assert Residual(measure=rbp @ 3).calc_aggregate(qrels, run) == pytest.approx(1 / 4 + 1 / 8)
-    assert Residual(measure=rbp).is_a_bound
-    assert not Residual(measure=CWLA(C="rr", A="max", max_rel=2)).is_a_bound
 
 
 # ---- unsupported measures
