@@ -2,7 +2,6 @@
 
 import itertools
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -10,8 +9,9 @@ from hypothesis import strategies as st
 from pyterrier_cwla import CWLA, TBG, Residual, aggregation, continuation, evaluate, score
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import residual
-from pyterrier_cwla.measures.named import RowMeasure
-from pyterrier_cwla.measures.wrappers import MEASURES
+from pyterrier_cwla.measures.named import RowMeasure, measures_of
+from tests.doors.measures import of_rows
+from tests.doors.rows import write_tables
 from tests.support.messages import refused
 
 CELLS = [  # C, A, and the last rank that counts
@@ -107,31 +107,6 @@ def test_long_lists_have_a_bound_too():
         assert score([0.0, *[1.0] * 5000], **same) <= most <= 1
 
 
-@pytest.mark.slow
-def test_many_levels_of_gain():
-    """Gains passed as arrays need not be grades. Each value is a level."""
-    rng = np.random.default_rng(5)
-    same = {"C": "dcg(20)", "A": "etg", "norm": "ideal"}
-    for _ in range(30):
-        gains = np.where(rng.random(25) < 0.4, np.nan, rng.random(25)).round(3)
-        more = rng.random(9)
-        judged = [*gains[~np.isnan(gains)], *more]
-        most = score(gains, judged=judged, **same) + residual(gains, judged=judged, **same)
-        for _ in range(40):
-            drawn = rng.choice([0.0, 1.0, *judged, rng.random()], size=25)
-            revealed = np.where(np.isnan(gains), drawn, gains)
-            assert score(revealed, judged=[*revealed, *more], **same) <= most <= 1
-
-
-@pytest.mark.slow
-def test_results_do_not_depend_on_what_is_scored_together():
-    rng = np.random.default_rng(2)
-    lists = [np.where(rng.random(n) < 0.5, np.nan, rng.integers(0, 4, n)) for n in rng.integers(0, 40, 60)]
-    for C in ("dcg(10)", "rbp(0.9)"):
-        same = {"C": C, "A": "etg", "gain": "linear", "max_rel": 3, "norm": "ideal"}
-        assert residual(lists, **same).tolist() == [residual(one, **same) for one in lists]
-
-
 @aggregation
 def last_gain(view):
     return view.r
@@ -142,25 +117,53 @@ def tired(view, after: float):
     return after / (after + view.i)
 
 
+def test_where_a_residual_is_a_bound():
+    """Pairs of C and A without a normaliser are in test_identities."""
+    ideal, time = {"C": "dcg(10)", "norm": "ideal"}, {"effort": "time"}
+    bounds = [
+        {}, {"norm": "ideal"}, {"norm": "unlimited"}, ideal, ideal | {"C": "dcg"}, ideal | {"C": "decay"}, ideal | time,
+        ideal | {"end": "stop"}, ideal | {"C": "rbp(0.5)", "A": "erg"}, ideal | {"C": "insq(2)", "A": "avg"},
+        ideal | {"C": "tired(3)"}, ideal | {"A": "utility(log2)"}, ideal | {"A": "utility(table(1,0.5,0.5))"},
+    ]  # fmt: skip
+    none = [
+        {"norm": "all"}, {"norm": "mean"}, {"judged_only": True}, {"effort": "ratio(3)"}, time,
+        {"C": "rr", "norm": "unlimited"}, {"C": "rr", "effort": "ratio(3)"}, ideal | {"C": "rr"}, ideal | {"C": "inst(1)"},
+        *(ideal | {"A": A} for A in ("max", "fin", "fgt(0.5)", "last_gain", "utility(table(0.5,1))")),
+        ideal | {"A": "erg", "end": "stop"}, ideal | {"judged_only": True}, ideal | time | {"A": "erg"}, ideal | time | {"C": "decay"},
+    ]  # fmt: skip
+    for is_bound, cells in ((True, bounds), (False, none)):
+        for cell in cells:
+            measure = CWLA(**{"C": "rbp(0.5)", "A": "etg", "max_rel": 3} | cell)
+            assert Residual(measure=measure).is_a_bound == is_bound, cell
+
+
+TOTAL = ("no residual of ", "the total gain of the query", "'RBP(rel=1)' or \"CWLA(")
+FOLLOWS = "takes a measure that follows a user model, such as 'RBP(rel=1)' or \"CWLA("
+
+
 @pytest.mark.parametrize(
-    ("what", "is_bound"),
-    [({}, True), ({"C": "dcg"}, True), ({"C": "rbp(0.5)", "A": "erg"}, True), ({"C": "insq(2)", "A": "avg"}, True),
-     ({"effort": "time"}, True), ({"effort": "time", "A": "erg"}, False), ({"effort": "time", "C": "decay"}, False),
-     ({"C": "decay"}, True), ({"A": "erg", "end": "stop"}, False), ({"A": "etg", "end": "stop"}, True), ({"A": "max"}, False),
-     ({"A": "fin"}, False), ({"A": "fgt(0.5)"}, False), ({"C": "inst(1)"}, False), ({"C": "rr"}, False), ({"judged_only": True}, False),
-     ({"A": "last_gain"}, False), ({"C": "tired(3)"}, True), ({"A": "utility(log2)"}, True), ({"norm": "all"}, False),
-     ({"A": "utility(table(1,0.5,0.5))"}, True), ({"A": "utility(table(0.5,1))"}, False),
-     ({"norm": "mean"}, False)],
+    ("words", "names"),
+    [(TOTAL, ["AP", "AP(rel=2)@10", "AdaptiveAP", "CWLA(C='ap1',A='erg',max_rel=1)"]),
+     ((FOLLOWS,), ["Bpref", "NumRel", "Judged@10", "infAP", "Rprec", "SetP", "GeometricMean(measure='RR')"])],
 )  # fmt: skip
-def test_where_a_residual_over_the_ideal_is_a_bound(what, is_bound):
-    measure = CWLA(**{"C": "dcg(10)", "A": "etg", "max_rel": 3, "norm": "ideal"} | what)
-    assert Residual(measure=measure).is_a_bound == is_bound
+def test_measures_without_a_residual(words, names):
+    for name in names:
+        refused(lambda name=name: Residual(measure=name), BadParameter, *words)
 
 
-@pytest.mark.parametrize("name", ["AP", "AP(rel=2)@10", "AdaptiveAP", "CWLA(C='ap1',A='erg',max_rel=1)"])
-def test_what_depends_on_the_total_gain_has_no_residual(name):
-    with pytest.raises(BadParameter, match=r"no residual of .*the total gain of the query.*'RBP\(rel=1\)' or \"CWLA\("):
-        Residual(measure=name)
+def test_all_our_other_measures_have_one(tmp_path, monkeypatch):
+    without = {"AdaptiveAP": TOTAL[1], "AdaptiveGAP": TOTAL[1], "TrAP": TOTAL[1], "AdaptiveDCG": "no highest grade",
+               "AdaptivenDCG": "no highest grade"}  # fmt: skip
+    write_tables(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    of_users = [m for m in measures_of(of_rows()) if isinstance(m, RowMeasure) and m.NAME != "CWLA"]
+    assert {measure.NAME for measure in of_users} > without.keys()
+    for measure in of_users:
+        if measure.NAME in without:
+            refused(lambda measure=measure: Residual(measure=measure), BadParameter, without[measure.NAME])
+        else:
+            assert isinstance(Residual(measure=measure).is_a_bound, bool)
+    assert not Residual(measure=TBG).is_a_bound
 
 
 @pytest.mark.parametrize(
@@ -180,29 +183,3 @@ def test_measures_without_a_highest_grade_name_the_cell(name, cell):
     row = evaluate(qrels, run, [name, cell, Residual(measure=cell)]).iloc[0]
     assert row[name] == pytest.approx(row[cell], abs=1e-12)
     assert row.iloc[2] > 0
-
-
-@pytest.mark.parametrize(
-    "name", ["Bpref", "NumRel", "Judged@10", "infAP", "Rprec", "SetP", "GeometricMean(measure='RR')"]
-)
-def test_what_follows_no_user_model_has_no_residual(name):
-    words = "takes a measure that follows a user model, such as 'RBP(rel=1)' or \"CWLA("
-    refused(lambda: Residual(measure=name), BadParameter, words)
-
-
-def test_all_our_other_measures_still_have_one():
-    without = {"AdaptiveAP": "the total gain of the query", "AdaptiveGAP": "the total gain of the query",
-               "AdaptiveDCG": "no highest grade", "AdaptivenDCG": "no highest grade", "TrAP": "the total gain of the query"}  # fmt: skip
-    for name in {name for name, measure in MEASURES.items() if isinstance(measure, RowMeasure)} - {"CWLA"}:
-        given_parameters = {"max_rel": 3, "cutoff": 5, "C": "rbp(0.5)", "A": "etg", "T": 5, "K": 9, "effort": "ratio(3)",
-                            "gain": "binary"}  # fmt: skip
-        known = {p.name: p for p in MEASURES[name].PARAMETERS}
-        if name.startswith("IFT"):
-            given_parameters["A"] = 0.2
-        measure = MEASURES[name](**{n: v for n, v in given_parameters.items() if n in known})
-        if name in without:
-            with pytest.raises(BadParameter, match=without[name]):
-                Residual(measure=measure)
-        else:
-            assert isinstance(Residual(measure=measure).is_a_bound, bool)
-    assert not Residual(measure=TBG).is_a_bound

@@ -186,7 +186,9 @@ def test_parts_that_are_other_parts(r, C, end):
 
 @given(gains(), aggregations(), ends())
 def test_continuations_that_are_other_continuations(r, A, end):
-    for one, other in [("rbp(0)", "prec(1)"), ("dcg(1)", "prec(1)"), ("cascade(1)", "rr"), ("fixed(1,1)", "prec(3)")]:
+    pairs = [("rbp(0)", "prec(1)"), ("dcg(1)", "prec(1)"), ("cascade(1)", "rr"), ("fixed(1,1)", "prec(3)")]
+    pairs += [("budget(3)", "prec(3)"), ("budget(4,True)", "prec(4)")]
+    for one, other in pairs:
         assert score(r, C=one, A=A, end=end) == near(score(r, C=other, A=A, end=end))
     assert score(r, C="decay(1)", A=A, end=end) == near(score(r, C="rbp(0.5)", A=A, end=end))
     if not isinstance(end, int) or end >= len(r):  # without a cutoff, the total gain is that of the ranking
@@ -280,14 +282,18 @@ def test_time_biased_gain_of_an_unlimited_supply():
 
 @given(
     st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.integers(0, 40)), min_size=1, max_size=6),
+    st.sampled_from(["etg", "smeared(9)"]),
     st.sampled_from(["open", "stop", 1, 2, 3, 5]),
     st.sampled_from([None, 1, 2, 4]),
     numbers(1, 30),
+    st.booleans(),
 )
-def test_the_ideal_of_time_biased_gain_is_exact(items, end, k, half_life):
-    """Sorted by g/(1 − 2^(−e/h)), or by dynamic programme with a cutoff; compared with all orders."""
+def test_the_ideals_of_time_biased_gain_and_of_parts_within_a_budget_are_exact(items, A, end, k, scale, decays):
+    """Sorted by g/(1 − 2^(−e/h)), or by dynamic programme with a cutoff, and by g/e; compared with all orders."""
+    assume(decays or (k is None and not isinstance(end, int)))
     r, efforts = map(list, zip(*items, strict=True))
-    same = {"C": f"decay({half_life})", "A": "etg", "end": end, "cutoff": k, "unseen": 5}
+    C = f"decay({scale})" if decays else f"budget({scale},partial=True)"
+    same = {"C": C, "A": A, "end": end, "cutoff": k, "unseen": 5}
     orders = list(itertools.permutations(items))
     best = max(score([[g for g, _ in o] for o in orders], efforts=[[e for _, e in o] for o in orders], **same))
     found = score(r, efforts=efforts, norm="ideal", **same)

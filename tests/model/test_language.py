@@ -53,6 +53,8 @@ def test_tables_are_printed_and_read_as_the_same(gains):
     ("continuation", "decay(224)", "decay"),
     ("continuation", "decay(half_life=224.0)", "decay"),
     ("continuation", "dcg(None)", "dcg"),
+    ("continuation", "budget(4000, partial=False)", "budget(4000)"),
+    ("continuation", "budget(T=4000, partial=True)", "budget(4000,True)"),
     ("continuation", "ap1(judged)", "ap1"),
     ("continuation", "ap1(R='judged',rel=2)", "ap1(rel=2)"),
     ("continuation", "ap2('ranking', rel=2)", "ap2(ranking,2)"),
