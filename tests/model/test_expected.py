@@ -76,19 +76,25 @@ def test_exact_scores_are_those_of_all_labelings(C, end):
         assert expected(measure) == pytest.approx(wanted, rel=1e-9 if "max" in str(measure) else 1e-12, abs=1e-13)
 
 
+@pytest.fixture
+def words(tmp_path):
+    """The path of a table of lengths."""
+    pd.Series(WORDS).to_csv(tmp_path / "words.tsv", sep="\t", header=False)
+    return str(tmp_path / "words.tsv")
+
+
 @pytest.mark.parametrize("A", ["etg", "utility(log2)", "smeared", "smeared(50)"])
 @pytest.mark.parametrize("C", ["decay(200)", "product(decay(200),cascade(0.9))", "rbp(0.8)", "cascade(0.7,rel=2)"])
 @pytest.mark.parametrize("effort", ["time", "ratio(4)"])
-def test_efforts_may_depend_on_labels(C, A, effort, tmp_path):
-    table = tmp_path / "words.tsv"
-    pd.Series(WORDS).to_csv(table, sep="\t", header=False)
-    lengths = {"lengths": str(table)} if effort == "time" else {}
-    measure = CWLA(C=C, A=A, effort=effort, max_rel=2, unseen=5, **lengths)
+def test_efforts_may_depend_on_labels(C, A, effort, words):
+    """Those of unseen items are not needed where gains end."""
+    parts = {"C": C, "A": A, "effort": effort, "max_rel": 2} | ({"lengths": words} if effort == "time" else {})
+    same = {"effort": {"time": ("time", {}), "ratio(4)": ("ratio", {"times": 4})}[effort], "unseen": 5}
     C, A = parsed(C), AGGREGATIONS.get(A, ("smeared", {"half_life": 50}))
-    found = expected(measure)
-    assert Expected(measure=measure).is_exact
-    efforts = {"time": ("time", {}), "ratio(4)": ("ratio", {"times": 4})}
-    assert found == pytest.approx(enumerated(C, A, effort=efforts[effort], unseen=5), rel=1e-12)
+    for end, unseen in (("open", {"unseen": 5}), (7, {} if effort == "time" else {"unseen": 5})):
+        measure = CWLA(**parts, end=end, **unseen)
+        assert Expected(measure=measure).is_exact
+        assert expected(measure) == pytest.approx(enumerated(C, A, **same, end=end), rel=1e-12)
 
 
 @pytest.mark.parametrize("cutoff", ["", "@3"])
@@ -106,14 +112,6 @@ def test_efforts_of_grades_that_nothing_reads(C, A, cutoff):
     assert listed["effort"].tolist() == pytest.approx([shown[d] for d in listed["docno"]], rel=1e-12)
 
 
-@pytest.mark.parametrize("C", ["rbp(0.8)", "product(decay(200),cascade(0.9))"])
-def test_efforts_of_unseen_items_are_not_needed_where_gains_end(C, tmp_path):
-    pd.Series(WORDS).to_csv(tmp_path / "words.tsv", sep="\t", header=False)
-    measure = CWLA(C=C, A="smeared(50)", effort="time", max_rel=2, end=7, lengths=str(tmp_path / "words.tsv"))
-    wanted = enumerated(parsed(C), ("smeared", {"half_life": 50}), effort=("time", {}), unseen=5, end=7)
-    assert expected(measure) == pytest.approx(wanted, rel=1e-12)
-
-
 def test_grades_without_probability_need_no_gain():
     binary = QRELS.assign(p_1=1 - QRELS.p_0, p_2=0.0)
     measure = Expected(measure="CWLA(C='rbp(0.8)',A='erg',gain='table({1:0.5})')", prior={0: 0.5, 1: 0.5, 2: 0.0})
@@ -126,22 +124,20 @@ EXACT = {
     "rbp(0.8)": "etg erg err avg max fin fgt(0.8) pe(0.5) items per_item effort utility(log2) smeared",
     "cascade(0.7)": "etg err items effort utility(log2) smeared",
     "rr": "err items effort",
-    "ap1": "",
-    "ap2": "",
-    "inst(1)": "",
+    **dict.fromkeys(("ap1", "ap2", "inst(1)"), ""),
 }
 
 
 @pytest.mark.parametrize("C", EXACT)
 def test_cells_with_an_exact_form(C):
+    """Those of rr for sums of gains are exact where the list ends."""
     found = {A for A in AGGREGATIONS if is_exact(CWLA(C=C, A=A, max_rel=2).metric)}
     also = {"fgt(0)", "fgt(1)", "utility(reciprocal)", "utility(table(1,0.7,0.3))", "smeared(5)"}
     assert found - also == {*EXACT[C].split()}
-
-
-def test_rr_is_exact_for_sums_of_gains_where_the_list_ends():
-    for end, exact in (("stop", True), (5, True), ("open", False)):
-        assert all(is_exact(CWLA(C="rr", A=A, end=end, max_rel=2).metric) == exact for A in ("etg", "smeared"))
+    if C == "rr":
+        assert all(
+            is_exact(CWLA(C=C, A=A, end=end, max_rel=2).metric) for A in ("etg", "smeared") for end in ("stop", 5)
+        )
 
 
 def test_functions_of_users_are_exact_by_their_facts():
@@ -154,34 +150,20 @@ def test_functions_of_users_are_exact_by_their_facts():
     assert expected(measure) == pytest.approx(enumerated(("dcg", {"k": 3}), ("etg", {})) / 2, rel=1e-12)
 
 
-SAMPLED = (
-    ("ap1", "erg"), ("ap2", "avg"), ("inst(1)", "erg"), ("inst(1)", "max"), ("rr", "fin"), ("cascade(0.7)", "avg")
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("C", "A"), SAMPLED)
-def test_sampled_scores_are_near_those_of_all_labelings(C, A):
-    measure = CWLA(C=C, A=A, max_rel=2)
-    error = expected(measure, what="error")
-    assert 0 < error < 0.02
-    assert abs(expected(measure) - enumerated(CONTINUATIONS[C], AGGREGATIONS[A])) < 4 * error
-
-
-@pytest.mark.parametrize("norm", ["ideal", "all", "mean"])
-def test_normalised_scores_are_sampled_with_their_ideals(norm):
-    measure = CWLA(C="dcg(3)", A="etg", norm=norm, max_rel=2)
-    wanted = enumerated(("dcg", {"k": 3}), ("etg", {}), norm=norm)
-    assert abs(expected(measure, samples=4000) - wanted) < 4 * expected(measure, samples=4000, what="error")
-
-
+@pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("C", "A"), [("rbp(0.8)", "max"), ("rbp(0.8)", "erg"), ("cascade(0.7)", "etg"), ("inst(1)", "erg")]
-)
-def test_a_prior_holds_for_unjudged_documents(C, A):
-    measure, prior = CWLA(C=C, A=A, max_rel=2), dict(enumerate(PRIOR))
-    wanted = enumerated(CONTINUATIONS[C], AGGREGATIONS[A], prior=PRIOR)
-    found, error = (expected(measure, prior=prior, what=what) for what in ("mean", "error"))
-    assert abs(found - wanted) < max(4 * error, 1e-12)
+    ("C", "A", "more"),
+    [*((C, A, {}) for C, A in (("ap1", "erg"), ("ap2", "avg"), ("inst(1)", "erg"), ("inst(1)", "max"), ("rr", "fin"), ("cascade(0.7)", "avg"))),
+     *(("dcg(7)", "etg", {"norm": norm}) for norm in ("ideal", "all", "mean")),
+     *((C, A, {"prior": PRIOR}) for C, A in (("rbp(0.8)", "max"), ("rbp(0.8)", "erg"), ("cascade(0.7)", "etg"), ("inst(1)", "erg")))],
+)  # fmt: skip
+def test_sampled_scores_are_near_those_of_all_labelings(C, A, more):
+    """Also with their ideals, and with a prior for unjudged documents."""
+    measure = CWLA(C=C, A=A, max_rel=2, norm=more.get("norm", "none"))
+    prior = {"prior": dict(enumerate(PRIOR))} if "prior" in more else {}
+    found, error = (expected(measure, **prior, what=what) for what in ("mean", "error"))
+    assert abs(found - enumerated(CONTINUATIONS[C], AGGREGATIONS[A], **more)) < max(4 * error, 1e-12)
+    assert error < 0.02
     assert (error == 0) == is_exact(measure.metric)
 
 
@@ -204,13 +186,10 @@ def test_certain_labels_have_the_score_of_the_measure(grades, C):
     qrels = {"q": dict(zip(P, grades))}
     certain = QRELS.assign(**{f"p_{grade}": [float(one == grade) for one in grades] for grade in range(3)})
     measure = CWLA(C=C, A="avg", max_rel=2)
-    of_grades = evaluate(qrels, RUN, [measure, Expected(measure=measure), Expected(measure=measure, what="std")])
-    (plain, expected, std), of_chances = (
-        of_grades.iloc[0],
-        evaluate(certain, RUN, [Expected(measure=measure)]).iloc[0, 0],
-    )
-    assert (expected, std) == (plain, 0.0)
-    assert of_chances == pytest.approx(plain, rel=1e-12)
+    mean, std = (Expected(measure=measure, what=what) for what in ("mean", "std"))
+    plain, *of_grades = evaluate(qrels, RUN, [measure, mean, std]).iloc[0]
+    assert of_grades == [plain, 0.0]
+    assert evaluate(certain, RUN, [mean]).iloc[0, 0] == pytest.approx(plain, rel=1e-12)
 
 
 def test_parts_of_mixtures_and_intents_are_expected():
@@ -255,28 +234,25 @@ REFUSED = {
     "measure=\"CWLA(C='rr',A='err',gain='raw')\"": "gains of at most 1, and a gain is 2",
     "measure=\"CWLA(C='rr',A='err',max_rel=1)\"": "'a' has grade 2, above max_rel=1",
 }
-
-
-@pytest.mark.parametrize("parameters", REFUSED)
-def test_parameters_that_are_refused(parameters):
-    refused(lambda: evaluate(QRELS, RUN, [f"Expected({parameters})"]), REFUSED[parameters])
-
-
 LABELS_REFUSED = {
-    "p_1=1.0000000001": "'a': p_1 is 1.0000000001: probabilities",
-    "p_1=1.5": "'a': p_1 is 1.5: probabilities are from 0 to 1",
-    "p_1=nan": "'a': p_1 is nan",
-    "p_2=0.9": "'a': p_0 to p_2 sum to 1.6",
-    "p_relevant=0.5": "p_relevant and 'p_0'",
-    "p_4=0.0": "not 'p_3'",
+    ("p_1", 1.0000000001): "'a': p_1 is 1.0000000001: probabilities",
+    ("p_1", 1.5): "'a': p_1 is 1.5: probabilities are from 0 to 1",
+    ("p_1", math.nan): "'a': p_1 is nan",
+    ("p_2", 0.9): "'a': p_0 to p_2 sum to 1.6",
+    ("p_relevant", 0.5): "p_relevant and 'p_0'",
+    ("p_4", 0.0): "not 'p_3'",
 }
 
 
-@pytest.mark.parametrize("change", LABELS_REFUSED)
-def test_probabilities_that_are_refused(change):
-    name, value = change.split("=")
-    odd = QRELS.assign(**{name: float(value)})
-    refused(lambda: evaluate(odd, RUN, ["Expected(measure='RBP(rel=1)')"]), LABELS_REFUSED[change])
+def test_parameters_and_probabilities_that_are_refused():
+    for parameters, words in REFUSED.items():
+        refused(lambda given=parameters: evaluate(QRELS, RUN, [f"Expected({given})"]), words)
+    for (name, value), words in LABELS_REFUSED.items():
+        odd = QRELS.assign(**{name: value})
+        refused(lambda odd=odd: evaluate(odd, RUN, ["Expected(measure='RBP(rel=1)')"]), words)
+    for measure in ("nDCG@10", "Bpref", "Mixture(measures={'a':'RBP(rel=1)'})"):
+        both = [measure, "Expected(measure='RBP(rel=1)')"]
+        refused(lambda both=both: evaluate(QRELS, RUN, both), "only Expected", measure[:4])
 
 
 def test_grades_that_no_document_can_have():
@@ -290,22 +266,13 @@ def test_grades_that_no_document_can_have():
         evaluate({"q": {"a": 1}}, RUN, ["Expected(measure='RBP(rel=1)')"])
 
 
-@pytest.mark.parametrize("measure", ["nDCG@10", "Bpref", "Mixture(measures={'a':'RBP(rel=1)'})"])
-def test_other_measures_need_grades(measure):
-    refused(lambda: evaluate(QRELS, RUN, [measure, "Expected(measure='RBP(rel=1)')"]), "only Expected", measure[:4])
-
-
 def test_grades_and_probabilities_side_by_side():
-    """Other measures read the grades, and expected ones the probabilities."""
+    """Other measures read the grades, which may be of another scale, and expected ones the probabilities."""
     both = QRELS.assign(relevance=[2, 0, 1, 0])
     found = evaluate(both, RUN, ["RBP(rel=1)", "Expected(measure='RBP(rel=1)')"]).iloc[0]
-    assert found.tolist() == [evaluate(both.drop(columns=["p_0", "p_1", "p_2"]), RUN, ["RBP(rel=1)"]).iloc[0, 0],
-                              expected("RBP(rel=1)")]  # fmt: skip
-
-
-def test_the_highest_grade_is_that_of_the_probabilities():
-    """Grades beside them may be of another scale."""
-    measure = "CWLA(C='rbp(0.8)',A='erg',max_rel={})"
-    high, low = QRELS.assign(relevance=3), QRELS.assign(relevance=1)
-    assert evaluate(high, RUN, [Expected(measure=measure.format(2))]).iloc[0, 0] == expected(measure.format(2))
-    refused(lambda: evaluate(low, RUN, [Expected(measure=measure.format(1))]), "'a' has grade 2, above max_rel=1")
+    of_grades = evaluate(both.drop(columns=["p_0", "p_1", "p_2"]), RUN, ["RBP(rel=1)"]).iloc[0, 0]
+    assert found.tolist() == [of_grades, expected("RBP(rel=1)")]
+    high, low = (CWLA(C="rbp(0.8)", A="erg", max_rel=max_rel) for max_rel in (2, 1))
+    assert evaluate(QRELS.assign(relevance=3), RUN, [Expected(measure=high)]).iloc[0, 0] == expected(high)
+    ones = QRELS.assign(relevance=1)
+    refused(lambda: evaluate(ones, RUN, [Expected(measure=low)]), "'a' has grade 2, above max_rel=1")
