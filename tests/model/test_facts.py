@@ -1,8 +1,7 @@
 """Facts that decorators state about functions: names, types, and checks that they hold."""
 
-import pickle
 import re
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, aggregation, continuation, effort, evaluate, gain, score
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue, RefutedFact
-from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.model.fact_trials import _TRIALS, check_facts, holds, refutation
 from pyterrier_cwla.model.facts import STATED, Facts
@@ -44,13 +42,6 @@ def some_function(view, k: int):
     ("gain", {"unit_effort": True}, "no such fact. Available: known_grades, signed."),
     ("effort", {"constant_frm": True}, "Near: 'constant_from'"),
     ("discount", {"monotone_in_gain": True}, "no such fact. A discount has none."),
-])  # fmt: skip
-def test_a_fact_that_is_unknown_is_an_error(kind, stated, says):
-    refused(lambda: DECORATORS[kind](**stated)(some_function), BadParameter, says)
-    assert "some_function" not in TABLES[kind]
-
-
-@pytest.mark.parametrize(("kind", "stated", "says"), [
     ("aggregation", {"linear_in_gain": 1}, "must be True or False, not 1."),
     ("aggregation", {"linear_in_gain": None}, "must be True or False, not None."),
     ("continuation", {"constant_beyond_list": lambda k: True}, "must be True or False, not <function"),
@@ -58,17 +49,9 @@ def test_a_fact_that_is_unknown_is_an_error(kind, stated, says):
     ("continuation", {"last_rank": lambda n: n}, "must be a function of (k): missing a required argument: 'n'."),
     ("gain", {"known_grades": [1, 2]}, "must be a function of (k), such as lambda k: …, not [1, 2]."),
 ])  # fmt: skip
-def test_a_fact_of_the_wrong_type_is_an_error(kind, stated, says):
+def test_a_fact_that_is_unknown_or_of_the_wrong_type_is_an_error(kind, stated, says):
     refused(lambda: DECORATORS[kind](**stated)(some_function), BadParameter, says)
-
-
-def test_facts_are_frozen_and_travel():
-    """Facts that are not stated do not hold. Records with equal facts are equal."""
-    facts = Facts(constant_beyond_list=True)
-    assert facts.stated == {"constant_beyond_list": True}
-    assert pickle.loads(pickle.dumps(facts)) == facts != Facts()
-    with pytest.raises(FrozenInstanceError):
-        facts.vanishes = True
+    assert "some_function" not in TABLES[kind]
 
 
 def spec_of(kind, function, facts, parameters=()):
@@ -297,14 +280,12 @@ def test_facts_are_tried_once_for_each_parameter():
         calls.append(share)
         return share * view.G
 
-    CWLA(C="prec(2)", A="counted(0.5)", max_rel=1).metric  # noqa: B018
-    first = len(calls)
-    assert first > 0
-    for _ in range(3):
-        CWLA(C="prec(2)", A="counted(0.5)", max_rel=1).metric  # noqa: B018
-    assert len(calls) == first
-    CWLA(C="prec(2)", A="counted(0.25)", max_rel=1).metric  # noqa: B018
-    assert set(calls[first:]) == {0.25}
+    tried = []
+    for share in (0.5, 0.5, 0.25):
+        CWLA(C="prec(2)", A=f"counted({share})", max_rel=1).metric  # noqa: B018
+        tried.append({*calls})
+        calls.clear()
+    assert tried == [{0.5}, set(), {0.25}]
 
 
 def test_a_function_that_refuses_lists_is_not_refuted():
@@ -346,5 +327,3 @@ def test_facts_of_built_in_functions_of_users_own():
         A = parse(f"utility({name})", "aggregation")
         assert holds(A, "monotone_in_gain") is so
         assert residual_is_a_bound(CWLA(C="rbp(0.5)", A=A, max_rel=1).metric) is so
-    assert score([1, 1], C="prec(2)", A="utility(regret)") == 0.0
-    assert residual_is_a_bound(PLAIN)

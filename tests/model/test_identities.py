@@ -19,16 +19,7 @@ from pyterrier_cwla.model import scoring
 from pyterrier_cwla.model.language import Spec, parse
 from pyterrier_cwla.model.residuals import residual_is_a_bound
 from tests.support.messages import refused
-from tests.support.strategies import (
-    BUILT_IN,
-    STATIC,
-    aggregations,
-    continuations,
-    ends,
-    gains,
-    is_static,
-    numbers,
-)
+from tests.support.strategies import BUILT_IN, STATIC, aggregations, continuations, ends, gains, is_static, numbers
 
 RBP = numbers(0, 0.99).map("rbp({})".format)
 ELSEWHERE = st.lists(numbers(0, 1), max_size=3)

@@ -153,8 +153,7 @@ def test_the_ideal_order_by_known_seconds_is_the_best(order):
     qrels = {"q": {"a": 1, "b": 1}}
     run = {"q": {order[0]: 2.0, order[1]: 1.0}}
     measure = CWLA(
-        **{"C": "decay(10)", "A": "etg", "gain": "raw", "effort": "seconds", "norm": "ideal", "unseen": 1},
-        costs=costs,
+        **{"C": "decay(10)", "A": "etg", "gain": "raw", "effort": "seconds", "norm": "ideal", "unseen": 1}, costs=costs
     )
     score_of = {"a": 1 + 2**-3, "b": 1 + 2**-0.3}
     assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(score_of[order[0]] / score_of["b"])
