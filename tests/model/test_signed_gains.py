@@ -1,7 +1,6 @@
 """Negative gains, of documents that harm, and gains of documents judged 0; each row of docs/signed_gains.rst."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,17 +34,14 @@ from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import BadParameter, CWLAWarning, NoFiniteValue, RefutedFact
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.learning import LambdaScheme
-from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.measures.declarations import needs_of
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model.fact_trials import random_lists
-from pyterrier_cwla.model.gains import GIVEN
 from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.residuals import residual_is_a_bound
 from tests.model.test_against_reference import takes_signed_gains
-from tests.model.test_three_ways import OTHER_VALUES, agreeing, aligned, cut
 from tests.support.messages import refused
-from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, numbers, specs
+from tests.support.strategies import BUILT_IN, aggregations, continuations, numbers
 
 HARM = "table({0: -0.5, 1: 1})"
 QRELS = {"q": {"good": 1, "bad": 0, "pooled": -1}}
@@ -84,12 +80,6 @@ def test_grade_0_has_gain_0_unless_the_table_has_one():
     assert score([0.5], C="prec(1)", A="etg", gain="table({0: -0.5, 1: 1}, interpolate)") == 0.25
 
 
-def test_negative_grades_have_no_harm():
-    refused(
-        lambda: score([1], C="prec(1)", A="etg", gain="table({-1: -0.5, 1: 1})"), BadParameter, "for grades below 0"
-    )
-
-
 def test_functions_of_users():
     seen = []
 
@@ -124,14 +114,11 @@ def test_functions_of_users():
     "C", ["rr", "cascade(0.9)", "ap1", "ap2", "ap2(ranking)", "carterette2(5)", "carterette3(0.5)"]
 )
 def test_continuations_of_gains_from_0_are_refused(C):
-    for text in (C, f"product({C},rbp(0.8))", f"product(rbp(0.8),{C})"):
-        if "product" in text and "ap1" in text:
-            continue
+    for text in (C, *(f"product({pair})" for pair in (f"{C},rbp(0.8)", f"rbp(0.8),{C}") if "ap1" not in pair)):
+        words = f"C='{parse(text, 'continuation')}' is defined for gains of 0 or more", "C='rr(rel=1)'"
         for gains in (HARM, "table({1: -1, 2: 1})"):
-            refused(
-                lambda text=text, gains=gains: CWLA(C=text, A="etg", gain=gains).metric,
-                BadParameter, f"C='{parse(text, 'continuation')}' is defined for gains of 0 or more", "C='rr(rel=1)'",
-            )  # fmt: skip
+            made = {"C": text, "A": "etg", "gain": gains}
+            refused(lambda made=made: CWLA(**made).metric, BadParameter, *words)
     refused(lambda: score([1, -0.5], C=C, A="etg"), BadParameter, "is defined for gains of 0 or more")
 
 
@@ -180,29 +167,6 @@ def test_facts_are_tried_with_negative_gains():
     assert score([-1, 0, -1], C="harmed", A="etg") == -0.5 - 2 * 0.25
 
 
-# ---- routes
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("A", BUILT_IN["aggregation"])
-@pytest.mark.parametrize("C", BUILT_IN["continuation"])
-@given(data=st.data())
-def test_every_route_agrees_with_all_ranks(C, A, data):
-    some = st.one_of(st.none(), st.sampled_from([-0.5, 0.0, 0.25, 1.0]), numbers(-1, 1))
-    lists = data.draw(st.lists(st.lists(some, max_size=25), min_size=1, max_size=4))
-    lists = [np.array(one, float) for one in lists]
-    elsewhere = data.draw(st.lists(st.lists(numbers(-1, 1), max_size=3), min_size=len(lists), max_size=len(lists)))
-    users = {"C": data.draw(continuations(C)), "A": data.draw(aggregations(A)), "end": data.draw(ends())}
-    try:
-        metric = replace(PLAIN, gain=GIVEN, **users)
-    except BadParameter:
-        assert users["C"].fact("gains_from_0")()
-        return
-    rankings = cut(metric, aligned(lists, elsewhere))
-    for names in (("score",), *((name,) for name in OTHER_VALUES)):
-        agreeing(metric, rankings, names)
-
-
 def test_the_highest_gain_is_0_after_an_item_without_gain():
     """It may be negative before, so that max is not constant at items without gain."""
     assert score([-1], C="prec(1)", A="max") == -1
@@ -216,11 +180,10 @@ def test_the_highest_gain_is_0_after_an_item_without_gain():
 
 def test_harm_without_effort_has_no_finite_rate():
     """As gain without effort."""
+    same = {"C": "prec(1)", "A": "avg", "efforts": [0], "unseen": 1}
     for gains in ([-1], [1]):
-        refused(
-            lambda gains=gains: score(gains, C="prec(1)", A="avg", efforts=[0], unseen=1), NoFiniteValue, "no finite"
-        )
-    assert score([0, -1], C="prec(2)", A="avg", efforts=[0, 2], unseen=1) == -0.5
+        refused(lambda gains=gains: score(gains, **same), NoFiniteValue, "no finite")
+    assert score([0, -1], **same | {"C": "prec(2)", "efforts": [0, 2]}) == -0.5
 
 
 def test_limits_of_dynamic_bpm_with_a_negative_sum():
@@ -242,12 +205,8 @@ def test_ideals_leave_harm_out():
 
 
 def test_totals_leave_harm_out():
-    found = of_one(
-        CWLA(C="prec(2)", A="etg", gain=HARM, norm="all"),
-        "good",
-        "bad",
-        qrels={"q": {"good": 1, "bad": 0, "x": 1, "y": 0}},
-    )
+    qrels = {"q": {"good": 1, "bad": 0, "x": 1, "y": 0}}
+    found = of_one(CWLA(C="prec(2)", A="etg", gain=HARM, norm="all"), "good", "bad", qrels=qrels)
     assert found == (1 - 0.5) / 2
 
     @aggregation
@@ -260,21 +219,15 @@ def test_totals_leave_harm_out():
 def test_topics_with_nothing_to_gain_are_counted():
     qrels = {"q": {"a": 1, "b": 0}, "harm": {"a": 0}, "empty": {"a": -1}}
     run = {q: {"a": 2.0, "b": 1.0} for q in qrels}
-    for norm in ("ideal", "all"):
+
+    def by_topic(norm):
         measure = CWLA(C="prec(2)", A="etg", gain=HARM, norm=norm)
+        return evaluate(qrels, run, [measure], by_query=True).iloc[:, 0].tolist()
+
+    for norm in ("ideal", "all"):
         with pytest.warns(CWLAWarning, match="2 of 3 topics have no document of positive gain.*norm='none'"):
-            assert evaluate(qrels, run, [measure], by_query=True).iloc[:, 0].tolist() == [0.5, 0, 0]
-    assert evaluate(qrels, run, [CWLA(C="prec(2)", A="etg", gain=HARM)], by_query=True).iloc[:, 0].tolist() == [
-        0.5,
-        -0.5,
-        0,
-    ]
-
-
-def test_means_of_gains_are_refused():
-    refused(
-        lambda: CWLA(C="prec(2)", A="etg", gain=HARM, norm="mean").metric, BadParameter, "norm='mean'", "norm='none'"
-    )
+            assert by_topic(norm) == [0.5, 0, 0]
+    assert by_topic("none") == [0.5, -0.5, 0]
 
 
 def test_the_lower_side_of_a_residual():
@@ -288,33 +241,26 @@ def test_the_lower_side_of_a_residual():
     assert measures_of([repr(lower)]) == [lower]
     assert "side='lower'" in str(lower)
     assert of_one(Residual(measure="RBP(rel=1)", side="lower"), "unknown") == 0
-    refused(lambda: residual([1, None], C="prec(2)", A="etg", side="lower"), BadParameter, "needs gain=")
-    refused(lambda: residual([1], C="prec(2)", A="etg", gain=HARM, side="both"), BadParameter, "'upper' or 'lower'")
-
-
-@pytest.mark.parametrize("norm", ["ideal", "all"])
-def test_residuals_of_shares_are_refused(norm):
-    shares = f"CWLA(C='rbp(0.5)',A='etg',gain='{HARM}',norm='{norm}')"
-    refused(lambda: Residual(measure=shares).computation(), BadParameter, "signed gains", "norm='none'")
-    unsigned = f"CWLA(C='rbp(0.5)',A='etg',max_rel=1,norm='{norm}')"
-    refused(lambda: Residual(measure=unsigned, side="lower").computation(), BadParameter, "side='lower'")
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
+@pytest.mark.parametrize("C", BUILT_IN["continuation"])
 @given(data=st.data())
-def test_no_judgment_moves_a_score_by_more_than_its_residuals(data):
-    """Where ``is_a_bound`` is true, by any judgments of unjudged items."""
-    values = {grade: data.draw(numbers(-1, 1)) for grade in range(3)}
-    users = {"C": str(data.draw(specs("continuation"))), "A": str(data.draw(specs("aggregation")))}
+def test_no_judgment_moves_a_score_by_more_than_its_residuals(C, data):
+    """Where ``is_a_bound`` is true, by any judgments of unjudged and unseen items; also without negative gains."""
+    low = data.draw(st.sampled_from([-1, 0]))
+    gains = {grade: data.draw(numbers(low, 1)) for grade in range(3)} | ({} if low else {0: 0})
+    same = {"C": str(data.draw(continuations(C))), "A": str(data.draw(aggregations())), "gain": f"table({gains})"}
+    same["end"] = data.draw(st.sampled_from(["open", "stop", 12]))
     try:
-        measure = CWLA(**users, gain=f"table({values})", end=data.draw(ends()))
-        if not residual_is_a_bound(measure.metric):
+        if not residual_is_a_bound(CWLA(**same).metric):
             return
         grades = data.draw(st.lists(st.sampled_from([None, 0, 1, 2]), min_size=1, max_size=6))
         judged = [data.draw(st.sampled_from([0, 1, 2])) if grade is None else grade for grade in grades]
-        same = {**users, "gain": f"table({values})", "end": measure.metric.end}
+        unseen = data.draw(st.lists(st.sampled_from([0, 1, 2]), max_size=4)) if same["end"] != "stop" else []
         upper, lower = (residual(grades, **same, side=side) for side in ("upper", "lower"))
-        now, later = score(grades, **same), score(judged, **same)
+        now, later = score(grades, **same), score(judged + unseen, **same)
     except (BadParameter, NoFiniteValue):
         return
     assert now - lower - 1e-9 <= later <= now + upper + 1e-9
@@ -333,19 +279,11 @@ def test_pairs_with_bounds():
 
 def test_inst_with_endless_harm_has_no_lower_side():
     """With gain −1 at every unseen item, V falls like 1/i, so that V⁺ is infinite; the users leave all the same."""
+    same = {"C": "inst(1)", "gain": "table({0: -1, 1: 1})", "side": "lower"}
     for A in ("etg", "erg", "items"):
-        refused(
-            lambda A=A: residual([1], C="inst(1)", A=A, gain="table({0: -1, 1: 1})", side="lower"), NoFiniteValue, "V⁺"
-        )
-    found = residual([1, None, 0, 1], C="inst(1)", A="avg", gain="table({0: -1, 1: 1})", side="lower")
+        refused(lambda A=A: residual([1], A=A, **same), NoFiniteValue, "V⁺")
+    found = residual([1, None, 0, 1], A="avg", **same)
     assert found == pytest.approx(0.131392, abs=1e-6)  # by 4 million ranks
-
-
-# ---- other measures
-
-
-def test_measures_without_signed_gains():
-    refused(lambda: QMeasure(gain=HARM).validate_params(), BadParameter, "is defined for gains of 0 or more")
 
 
 def test_gains_of_ndcg_are_those_of_ir_measures():
@@ -390,14 +328,14 @@ def test_intents_and_mixtures():
 def test_expected_scores():
     """An exact mean is that over all labelings; an unjudged document with a prior gains what its grades do."""
     qrels = pd.DataFrame({"query_id": ["q"] * 2, "doc_id": ["a", "b"], "p_relevant": [0.3, 0.8]})
-    for C, A in (
+    pairs = [
         ("rbp(0.5)", "etg"),
         ("rr(rel=1)", "err"),
         ("cascade(0.5,rel=1)", "etg"),
         ("rr(rel=1)", "utility(reciprocal)"),
-    ):
-        measure = CWLA(C=C, A=A, gain=HARM, end="stop")
-        mean = 0.0
+    ]
+    for C, A in pairs:
+        measure, mean = CWLA(C=C, A=A, gain=HARM, end="stop"), 0.0
         for a, b in ((0, 0), (0, 1), (1, 0), (1, 1)):
             p = (0.3 if a else 0.7) * (0.8 if b else 0.2)
             mean += p * of_one(measure, "a", "b", qrels={"q": {"a": a, "b": b}})
@@ -412,10 +350,8 @@ def test_expected_scores():
 
 
 def test_geometric_means():
-    measure = CWLA(C="prec(1)", A="etg", gain=HARM)
-    assert evaluate(QRELS, {"q": {"bad": 1.0}}, [GeometricMean(measure=measure, floor=0.01)]).iloc[
-        0, 0
-    ] == pytest.approx(0.01)
+    measure = GeometricMean(measure=CWLA(C="prec(1)", A="etg", gain=HARM), floor=0.01)
+    assert of_one(measure, "bad") == pytest.approx(0.01)
 
 
 def test_simulation():
@@ -424,14 +360,6 @@ def test_simulation():
     found = simulate(QRELS, run, CWLA(C="rbp(0.5)", A="erg", gain=HARM), users=20_000, seed=1).by_query.iloc[0]
     assert found["analytic"] == pytest.approx(score([0, 1, None], C="rbp(0.5)", A="erg", gain=HARM))
     assert found["gain"] == pytest.approx(score([0, 1, None], C="rbp(0.5)", A="etg", gain=HARM), abs=0.02)
-
-
-def test_click_models():
-    measure = CWLA(C="rbp(0.5)", A="erg", gain="table({0: -0.5, 1: 1}, interpolate)")
-    refused(
-        lambda: _where_gain_is(np.array([0.5]), measure, Judgments(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [1]}))),
-        BadParameter, "is signed, and predicted relevance is a probability",
-    )  # fmt: skip
 
 
 def test_explanations_have_negative_gains():
@@ -464,12 +392,27 @@ def test_harm_goes_down():
     assert labels[0] == pytest.approx(labels[1]) or (labels[:2] > 0).all()
 
 
-def test_padding_of_lambda_loss_needs_gain_0():
+# ---- refusals and the page
+
+
+def test_what_has_no_signed_gains():
+    one = {"C": "prec(2)", "A": "etg", "gain": HARM}
+    pair = Judgments(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [1]}))
+    predicted = CWLA(C="rbp(0.5)", A="erg", gain="table({0: -0.5, 1: 1}, interpolate)")
+    for call, *words in (
+        (lambda: score([1], **one | {"gain": "table({-1: -0.5, 1: 1})"}), "for grades below 0"),
+        (lambda: CWLA(**one, norm="mean").metric, "norm='mean'", "norm='none'"),
+        (lambda: residual([1, None], C="prec(2)", A="etg", side="lower"), "needs gain="),
+        (lambda: residual([1], **one, side="both"), "'upper' or 'lower'"),
+        *((lambda norm=norm: Residual(measure=CWLA(**one, norm=norm)).computation(), "signed gains", "norm='none'") for norm in ("ideal", "all")),
+        *((lambda norm=norm: Residual(measure=CWLA(C="prec(2)", A="etg", max_rel=1, norm=norm), side="lower").computation(), "side='lower'")
+          for norm in ("ideal", "all")),
+        (lambda: QMeasure(gain=HARM).validate_params(), "is defined for gains of 0 or more"),
+        (lambda: _where_gain_is(np.array([0.5]), predicted, pair), "is signed, and predicted relevance is a probability"),
+    ):  # fmt: skip
+        refused(call, BadParameter, *words)
     pytest.importorskip("torch")
-    refused(lambda: LambdaScheme(CWLA(C="rbp(0.8)", A="erg", gain=HARM)), BadParameter, "pads lists")
-
-
-# ---- the page
+    refused(lambda: LambdaScheme(CWLA(**one)), BadParameter, "pads lists")
 
 
 def test_the_page_names_the_tests_of_all_rows():

@@ -13,10 +13,12 @@ from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import scoring as walk_scores
 from pyterrier_cwla.model.browsing import Walk
+from pyterrier_cwla.model.gains import GIVEN
 from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.metric import Metric
 from pyterrier_cwla.model.scoring import ROUTES, fastest, over_all_ranks, raw_score, score, walk_values
 from pyterrier_cwla.model.view import View
+from tests.support.messages import refused
 from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
 
 OTHER_VALUES = ("total_gain", "staying", "expected_effort", "expected_items")
@@ -75,12 +77,22 @@ def agreeing(metric: Metric, rankings: Rankings, names: tuple[str, ...]) -> dict
 @pytest.mark.parametrize("C", CONTINUATIONS)
 @given(data=st.data())
 def test_every_route_agrees_with_all_ranks(C, A, data):
-    """A new route is in the list, and is tried here."""
-    lists = data.draw(st.lists(gains(), min_size=1, max_size=4))
-    elsewhere = data.draw(st.lists(gains(3), min_size=len(lists), max_size=len(lists)))
-    effort = data.draw(st.sampled_from(["unit", "ratio(4)", "ratio(0.5)"]))
-    users = {"C": data.draw(continuations(C)), "A": data.draw(aggregations(A)), "effort": parse(effort, "effort")}
-    metric = replace(PLAIN, **users, end=data.draw(ends()))
+    """A new route is in the list, and is tried here, also with negative gains and unjudged items."""
+    signed = data.draw(st.booleans())
+    some = st.one_of(st.none(), st.sampled_from([-0.5, 0.0, 0.25, 1.0]), numbers(-1, 1))
+    of_one, others = (
+        (st.lists(some, max_size=25), st.lists(numbers(-1, 1), max_size=3)) if signed else (gains(), gains(3))
+    )
+    lists = [np.array(one, float) for one in data.draw(st.lists(of_one, min_size=1, max_size=4))]
+    elsewhere = data.draw(st.lists(others, min_size=len(lists), max_size=len(lists)))
+    effort = parse(data.draw(st.sampled_from(["unit", "ratio(4)", "ratio(0.5)"])), "effort")
+    C, A, end = data.draw(continuations(C)), data.draw(aggregations(A)), data.draw(ends())
+    try:
+        metric = replace(PLAIN, C=C, A=A, end=end, **({"gain": GIVEN} if signed else {"effort": effort}))
+    except BadParameter:
+        assert signed
+        assert C.fact("gains_from_0")()
+        return
     rankings = cut(metric, aligned(lists, elsewhere))
     for names in (("score",), *((name,) for name in OTHER_VALUES), OTHER_VALUES):
         found = agreeing(metric, rankings, names)
@@ -110,17 +122,6 @@ def test_every_way_is_taken():
         assert ways_of(C) == {"over_hits_and_gaps"}
     for C in ("ift_rate(0.2)", "carterette2(3)", "product(inst(1),rbp(0.8))"):
         assert ways_of(C) == set()
-
-
-@pytest.mark.slow
-@given(st.lists(gains(), min_size=1), st.lists(continuations("ap1", "ap2", "rr"), min_size=2, max_size=4), ends())
-def test_metrics_that_share_rankings_do_not_disturb_each_other(lists, Cs, end):
-    """Values that one metric caches in the rankings do not change the scores of others."""
-    shared = aligned(lists)
-    for C in Cs:
-        for A in ("erg", "etg", "avg"):
-            metric = replace(PLAIN, C=C, A=AGGREGATIONS[A](), end=end)
-            np.testing.assert_array_equal(score(metric, shared), score(metric, aligned(lists)))
 
 
 def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
@@ -185,32 +186,22 @@ def test_rank_only(name, data):
         np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize(("fact", "of_products"), [
-    (
-        "constant_beyond_list",
-        {"rr,rbp(0.5)": True, "rr,insq(2)": False, "insq(2),rr": False, "insq(1),insq(2)": False},
-    ),
-    (
-        "ignores_zero_gain",
-        {"rr,carterette3(0.5)": True, "rr,rbp(0.5)": False, "rbp(0.5),rr": False, "insq(1),insq(2)": False},
-    ),
-    ("eventually_leaves", {"rr,rbp(0.5)": True, "decay,rr": True, "rbp(0.5),decay": True, "rr,cascade(1)": False}),
-    ("vanishes", {"rr,dcg": True, "dcg,rr": True, "dcg,dcg": True, "rr,rbp(0.5)": False}),
-])  # fmt: skip
-def test_what_is_so_of_products(fact, of_products):
-    """C is constant, or 1, if both factors are. All users leave if one factor makes them leave."""
-    for factors, so in of_products.items():
-        assert bool(parse(f"product({factors})", "continuation").fact(fact)) is so, factors
+PRODUCTS = {
+    "constant_beyond_list": {"rr,rbp(0.5)": True, "rr,insq(2)": False, "insq(2),rr": False, "insq(1),insq(2)": False},
+    "ignores_zero_gain": {"rr,carterette3(0.5)": True, "rr,rbp(0.5)": False, "rbp(0.5),rr": False, "insq(1),insq(2)": False},
+    "eventually_leaves": {"rr,rbp(0.5)": True, "decay,rr": True, "rbp(0.5),decay": True, "rr,cascade(1)": False},
+    "vanishes": {"rr,dcg": True, "dcg,rr": True, "dcg,dcg": True, "rr,rbp(0.5)": False},
+    "last_rank": {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4,
+                  "dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("of_products", [
-    {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4},
-    {"dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0},
-])  # fmt: skip
-def test_last_ranks_of_products(of_products):
-    """The last rank of a product is the smaller one of its factors."""
-    for factors, rank in of_products.items():
-        assert replace(PLAIN, C=parse(f"product({factors})", "continuation")).last_rank == rank, factors
+@pytest.mark.parametrize("fact", PRODUCTS)
+def test_what_is_so_of_products(fact):
+    """C is constant, or 1, if both factors are; all users leave if one factor makes them; the first last rank is the last."""
+    for factors, so in PRODUCTS[fact].items():
+        C = parse(f"product({factors})", "continuation")
+        assert (replace(PLAIN, C=C).last_rank if fact == "last_rank" else bool(C.fact(fact))) == so, factors
 
 
 @continuation(gives_survival=True)
@@ -219,11 +210,9 @@ def half_at_first(view):
 
 
 def test_what_gives_v_is_no_factor():
+    words = "half_at_first defines more than the probability C, and so cannot be a factor"
     for factors in ("half_at_first,rr", "rr,half_at_first"):
-        with pytest.raises(
-            BadParameter, match="half_at_first defines more than the probability C, and so cannot be a factor"
-        ):
-            score(replace(PLAIN, C=parse(f"product({factors})", "continuation")), aligned([[1, 0]]))
+        refused(lambda given=factors: parse(f"product({given})", "continuation")(view([[1, 0]])), BadParameter, words)
 
 
 @pytest.mark.parametrize("factors", ["rr,insq(2)", "insq(2),rr", "insq(2),carterette3(0.5)", "rbp(0.5),insq(2)"])
