@@ -1,20 +1,40 @@
-"""Paths of tables in measures: each call uses the current content, even if size and time of the file are unchanged."""
+"""Tables of documents: files followed by each call, the default table of lengths, and their display in notebooks."""
 
+import copy
 import hashlib
 import os
 import pickle
+import re
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
+import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import Parallel, delayed
+from sklearn.base import clone
 
-from pyterrier_cwla import TBG, Lengths, Residual, evaluate, explain, register_lengths
+from pyterrier_cwla import (
+    TBG,
+    LambdaMART,
+    Lengths,
+    Residual,
+    evaluate,
+    explain,
+    find_duplicates,
+    register_lengths,
+    scorer,
+)
 from pyterrier_cwla.behaviour import simulate
-from pyterrier_cwla.data import Costs, Duplicates
+from pyterrier_cwla.data import Costs, Duplicates, document_tables, lengths_of_texts, without_files
 from pyterrier_cwla.data.resources import _with_digest
-from pyterrier_cwla.errors import BadParameter, MalformedFile
-from pyterrier_cwla.measures.provider import CWLAEvaluator, prepare
+from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingLength, NotPassed
+from pyterrier_cwla.learning import measure_score
+from pyterrier_cwla.measures.declarations import needs_of
+from pyterrier_cwla.measures.provider import CWLAEvaluator, CWLAProvider, prepare
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf
 from pyterrier_cwla.studies import Rated, fit, robustness
 from tests.doors.doors import DOORS, doors_of
@@ -31,6 +51,10 @@ RUN, JUDGED = (
     pd.DataFrame([(q, d, n) for q, docs in of.items() for d, n in docs.items()], columns=["query_id", "doc_id", value])
     for of, value in ((RUNS["one"], "score"), (QRELS, "relevance"))
 )
+
+
+WORDS = {d: 100 + 90 * number for number, d in enumerate(DOCS)}
+OTHER = {d: 900 - 50 * number for number, d in enumerate(DOCS)}
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +79,12 @@ def lengths(step):
     return table
 
 
-def timed(table):
-    return TBG(lengths=table)
+def value(measure, run=RUN, **more):
+    return evaluate(QRELS, run, [measure(**more) if more else measure]).iloc[0, 0]
+
+
+def with_lengths(words):
+    return RUN.assign(doc_length=RUN.doc_id.map(words))
 
 
 #: Functions of a measure that are no doors: their results are no scores of queries, or not only these.
@@ -84,41 +112,36 @@ def values(use, measure):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
-def test_a_measure_follows_its_file(use):
+def test_a_measure_follows_its_file_and_the_default_table(use):
+    """Some uses have a cache, which must not return values of the table of before."""
+    lengths(10)
+    timed = TBG(seconds_per_word=0.02)
+    measure = timed(lengths="words.csv")
     found = []
-    first = lengths(10)
-    measure = timed("words.csv")
     for step in (10, 90):
-        table = lengths(step)
-        expected = values(use, timed(register(table)))
-        for of in (measure, timed("words.csv")):
+        named = register_lengths("as_the_file", lengths(step))
+        register_lengths(named)
+        expected = values(use, timed(lengths="as_the_file"))
+        for of in (measure, timed(lengths="words.csv"), timed):
             np.testing.assert_array_equal(values(use, of), expected)
         found.append(expected)
-    assert first != table
     assert not np.array_equal(*found)
-
-
-def register(table):
-    register_lengths("as_the_file", table)
-    return "as_the_file"
 
 
 def test_files_that_go_or_change_are_errors(monkeypatch):
     lengths(10)
-    evaluator = CWLAEvaluator([timed("words.csv")], prepare(QRELS))
+    measure = TBG(lengths="words.csv")
+    evaluator = CWLAEvaluator([measure], prepare(QRELS))
     found = evaluator.calc_aggregate(RUNS["one"])
     lengths(50)
-    other = CWLAEvaluator([timed("words.csv")], prepare(QRELS))
+    other = CWLAEvaluator([measure], prepare(QRELS))
     lengths(90)
     assert evaluator.calc_aggregate(RUNS["one"]) == found
-    with pytest.raises(MalformedFile, match=r"words\.csv: the file of lengths= was changed during the evaluation"):
-        other.calc_aggregate(RUNS["one"])
-    lengths(10)
-    measure = timed("words.csv")
-    evaluate(QRELS, RUNS, [measure])
+    changed = "words.csv: the file of lengths= was changed during the evaluation: start it again"
+    refused(lambda: other.calc_aggregate(RUNS["one"]), MalformedFile, changed)
     os.remove("words.csv")
-    with pytest.raises(MalformedFile, match=r"words\.csv: No such file or directory \(the file of lengths=\)"):
-        evaluate(QRELS, RUNS, [measure])
+    gone = "words.csv: No such file or directory (the file of lengths=)"
+    refused(lambda: evaluate(QRELS, RUNS, [measure]), MalformedFile, gone)
     _with_digest.cache_clear()
     lengths(10)
     real = Lengths._read
@@ -129,8 +152,7 @@ def test_files_that_go_or_change_are_errors(monkeypatch):
         return found
 
     monkeypatch.setattr(Lengths, "_read", staticmethod(changing))
-    with pytest.raises(MalformedFile, match="was changed during the evaluation: start it again"):
-        evaluate(QRELS, RUNS, [timed("words.csv")])
+    refused(lambda: evaluate(QRELS, RUNS, [measure]), MalformedFile, changed)
 
 
 def test_measures_of_one_file_share_one_reading(monkeypatch):
@@ -139,7 +161,7 @@ def test_measures_of_one_file_share_one_reading(monkeypatch):
     monkeypatch.setattr(Lengths, "_read", staticmethod(lambda path: read.append(path) or real(path)))
     digest = hashlib.file_digest
     monkeypatch.setattr(hashlib, "file_digest", lambda file, kind: hashed.append(1) or digest(file, kind))
-    measures = [timed("words.csv"), TBG(lengths="words.csv", half_life=60),
+    measures = [TBG(lengths="words.csv"), TBG(lengths="words.csv", half_life=60),
                 Residual(measure=TBG(lengths=Path("words.csv"), unseen=12))]  # fmt: skip
     evaluate(QRELS, RUNS, measures)
     assert (len(read), len(hashed)) == (1, 2)  # hashed again after reading, to detect changes
@@ -148,58 +170,253 @@ def test_measures_of_one_file_share_one_reading(monkeypatch):
 
 
 def test_registered_paths_follow_their_files_and_loaded_tables_do_not():
-    lengths(10)
+    before = lengths(10)
     register_lengths("of_a_file", "words.csv")
+    register_lengths("words.csv")
     loaded = Lengths.load("words.csv")
-    before = evaluate(QRELS, RUNS, [timed("of_a_file")]).to_numpy()
-    table = lengths(90)
-    after = evaluate(QRELS, RUNS, [timed(table)]).to_numpy()
-    np.testing.assert_array_equal(evaluate(QRELS, RUNS, [timed("of_a_file")]).to_numpy(), after)
-    np.testing.assert_array_equal(evaluate(QRELS, RUNS, [timed(loaded)]).to_numpy(), before)
+    evaluator = CWLAEvaluator([TBG], prepare(QRELS))
+    evaluator.calc_aggregate(RUN)
+    after = value(TBG, lengths=lengths(90))
+    assert value(TBG) == value(TBG, lengths="of_a_file") == after != value(TBG, lengths=before)
+    assert value(TBG, lengths=loaded) == evaluator.calc_aggregate(RUN)[TBG] == value(TBG, lengths=before)
     assert (loaded.mean, Lengths.of("words.csv").mean) == (125, 325)
-    with pytest.raises(BadParameter, match=r"two measures are called TBG.* and differ"):
-        evaluate(QRELS, RUNS, [timed(loaded), timed("words.csv")])
+    with without_files():
+        assert value(TBG) == after
+        refused(lambda: register_lengths("words.csv"), BadParameter, "files are not read here")
+    both = [TBG(lengths=loaded), TBG(lengths="words.csv")]
+    refused(lambda: evaluate(QRELS, RUNS, both), BadParameter, "two measures are called TBG", " and differ")
     lengths(30)
-    table = timed("words.csv").metric.lengths.current
+    table = TBG(lengths="words.csv").metric.lengths.current
     few, other = len(pickle.dumps(table)), pickle.loads(pickle.dumps(table))
     assert table.mean == 175
     assert len(pickle.dumps(table)) > few
     lengths(90)
     assert pickle.loads(pickle.dumps(table)).mean == 175
-    with pytest.raises(MalformedFile, match=r"words\.csv"):
-        other.mean  # noqa: B018
+    refused(lambda: other.mean, MalformedFile, "words.csv")
 
 
 def test_duplicates_and_transformers_follow_their_files():
-    def written(text):
-        rewritten("same.csv", "docno,duplicate_of\n" + text)
+    def written(table):
+        rewritten("same.csv", "docno,duplicate_of\n" + "".join(f"{copy},{of}\n" for copy, of in table.items()))
 
-    written("d1,d0\n")
+    written({"d1": "d0"})
     measure = TBG(lengths=lengths(10), duplicates="same.csv", duplicate_gain="none")
+    ranking = pd.DataFrame({"qid": "1", "docno": DOCS[:2]})
+    length, duplicate, loaded = DocLength("words.csv"), DuplicateOf("same.csv"), DocLength(Lengths.load("words.csv"))
+    assert length(ranking).doc_length.tolist() == [100, 110]
     found = []
-    for table in ({"d1": "d0"}, {"d5": "d2", "d4": "d2"}):
-        written("".join(f"{copy},{of}\n" for copy, of in table.items()))
+    for table in ({"d1": "d0"}, {"d5": "d2", "d4": "d2", "d0": "d1"}):
+        written(table)
         expected = evaluate(QRELS, RUNS, [measure(duplicates=table)], by_query=True).to_numpy()
         for cache_dir in (None, "kept"):
             cached = evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir=cache_dir)
             np.testing.assert_array_equal(cached, expected)
+        assert duplicate(ranking).duplicate_of.fillna("").tolist() == [table.get(d, "") for d in DOCS[:2]]
         found.append(expected)
     assert not np.array_equal(*found)
-    ranking = pd.DataFrame({"qid": "1", "docno": DOCS[:2]})
-    lengths(10)
-    rewritten("same.csv", "docno,duplicate_of\nd1,d0\n")
-    length, duplicate, loaded = DocLength("words.csv"), DuplicateOf("same.csv"), DocLength(Lengths.load("words.csv"))
-    assert length(ranking).doc_length.tolist() == [100, 110]
-    assert duplicate(ranking).duplicate_of.fillna("").tolist() == ["", "d0"]
     lengths(90)
-    rewritten("same.csv", "docno,duplicate_of\nd0,d1\n")
     assert length(ranking).doc_length.tolist() == [100, 190]
-    assert duplicate(ranking).duplicate_of.fillna("").tolist() == ["d1", ""]
     assert loaded(ranking).doc_length.tolist() == [100, 110]
 
 
 @pytest.mark.parametrize("kind", [Lengths, Duplicates, Costs])
-@pytest.mark.parametrize("given", [{"d1": 100}, "robust04", None])
-def test_tables_are_not_made_by_their_constructor(kind, given):
-    name = kind.__name__
-    refused(lambda: kind(given), BadParameter, f"{name}({given!r}) has no table: write {name}.of(table)")
+def test_tables_are_not_made_by_their_constructor(kind):
+    for given in ({"d1": 100}, "robust04", None):
+        says = f"{kind.__name__}({given!r}) has no table: write {kind.__name__}.of(table)"
+        refused(lambda given=given: kind(given), BadParameter, says)
+
+
+def test_precedence():
+    """The table of the measure, then the column of the run, then the default table."""
+    register_lengths(WORDS)
+    column, same = with_lengths(OTHER), dict.fromkeys(DOCS, 7)
+    assert value(TBG, column, lengths=same) == value(TBG, lengths=same) != value(TBG, lengths=WORDS)
+    assert value(TBG, column) == value(TBG, lengths=OTHER) != value(TBG, lengths=WORDS)
+    found = evaluate(QRELS, {"column": column, "none": RUN}, [TBG]).TBG
+    assert found.tolist() == [value(TBG, lengths=OTHER), value(TBG, lengths=WORDS)]
+    register_lengths(None)
+    refused(lambda: value(TBG), MissingLength, "or set a table for all measures with register_lengths(words)")
+
+
+def test_gaps_are_errors_or_the_mean_of_their_source():
+    register_lengths(WORDS)
+    gap = with_lengths({d: n for d, n in OTHER.items() if d != "d2"})
+    refused(lambda: value(TBG, gap), MissingLength, "3 of 18 have none")
+    assert value(TBG, gap, missing="mean") == value(TBG, gap.fillna(gap.doc_length.mean()))
+    table = {d: n for d, n in WORDS.items() if d != "d2"}
+    register_lengths(table)
+    refused(lambda: value(TBG), MissingLength, "3 of 18 have none")
+    assert value(TBG, missing="mean") == value(TBG, lengths=table, missing="mean")
+    register_lengths({"another": 1})
+    says = "none of 18 documents of the run is in the table of lengths, such as"
+    refused(lambda: value(TBG, missing="mean"), MissingLength, says)
+
+
+def test_needs_of_measures_with_a_default_table():
+    provider = CWLAProvider()
+    assert provider.run_inputs([TBG]) == ["query_id", "doc_id", "score", "doc_length"]
+    assert needs_of(TBG).lengths == "run"
+    table = register_lengths(WORDS)
+    assert provider.run_inputs([TBG]) == ["query_id", "doc_id", "score"]
+    assert (needs_of(TBG).lengths, needs_of(TBG).tables) == ("default", (table,))
+    assert needs_of(TBG(lengths=OTHER)).lengths == "table"
+    free = needs_of(TBG(seconds_per_word=0))
+    assert (needs_of(ir_measures.AP).lengths, free.lengths, free.tables) == ("none", "none", ())
+    assert [str(measure) for measure in CWLAEvaluator([TBG], prepare(QRELS)).pinned] == ["TBG"]
+
+
+def test_the_forms_of_the_default():
+    rewritten("words.csv", "docno,words\n" + "".join(f"{d},{n}\n" for d, n in WORDS.items()))
+    named = register_lengths("by_its_name", WORDS)
+    for form in (WORDS, pd.Series(WORDS), "words.csv", named, "by_its_name"):
+        assert register_lengths(form) is Lengths.default
+        assert value(TBG) == value(TBG, lengths=WORDS)
+    assert register_lengths(table=WORDS, name="by_keyword").name == "by_keyword"
+    says = "lengths='no_such' is neither a file nor the name of a table"
+    refused(lambda: register_lengths("no_such"), BadParameter, says)
+    refused(lambda: register_lengths("by_its_name", None), BadParameter, "not NoneType")
+    assert Lengths.default is named
+
+
+def test_an_evaluator_keeps_the_table_of_its_start():
+    register_lengths(WORDS)
+    evaluator = CWLAEvaluator([TBG, Residual(measure=TBG(unseen=3))], prepare(QRELS))
+    measure = LambdaMART("TBG").measure
+    register_lengths(OTHER)
+    assert evaluator.calc_aggregate(RUN)[TBG] == value(measure) == value(TBG, lengths=WORDS)
+    assert value(measure, half_life=60) == value(TBG, lengths=WORDS, half_life=60)
+    assert value(measure, lengths=OTHER) == value(TBG, lengths=OTHER)
+    says = "two measures are called TBG and differ"
+    refused(lambda: evaluate(QRELS, RUN, [measure, TBG]), BadParameter, says)
+    register_lengths(WORDS)
+    ideal, column = TBG(norm="ideal"), with_lengths(WORDS)
+    assert value(ideal) == value(ideal, lengths=WORDS)
+    says = "A column doc_length of the run has the lengths of retrieved documents"
+    refused(lambda: value(ideal, column), MissingLength, says)
+    both = {"none": RUN, "column": column}
+    refused(lambda: evaluate(QRELS, both, [ideal]), MissingLength, "norm='ideal' needs")
+
+
+def test_pickles_carry_it_and_copies_do_not():
+    measures = [TBG, Residual(measure=TBG(unseen=3)), TBG(lengths=OTHER)]
+    plain = list(map(pickle.dumps, measures))
+    register_lengths(WORDS)
+    expected = [value(measure) for measure in measures]
+    carried = pickle.loads(pickle.dumps(measures))
+    copied = [copy.deepcopy(TBG), copy.copy(TBG), clone(scorer(TBG), safe=False).measure]
+    incomplete = pickle.loads(pickle.dumps(ir_measures.measures.registry["CWLA"]))
+    register_lengths(None)
+    assert [value(measure) for measure in carried] == expected
+    assert (carried, str(incomplete)) == (measures, "CWLA")
+    for measure in [*copied, pickle.loads(plain[0])]:
+        refused(lambda measure=measure: value(measure), MissingLength)
+    assert value(pickle.loads(plain[2])) == expected[2]
+
+
+@pytest.mark.slow
+def test_new_processes_need_no_default_of_their_own():
+    register_lengths(WORDS)
+    found = Parallel(n_jobs=2)(delayed(evaluate)(QRELS, RUN, [TBG(half_life=h)]) for h in (30, 60))
+    assert [table.iloc[0, 0] for table in found] == [value(TBG, lengths=WORDS, half_life=h) for h in (30, 60)]
+    code = "import pickle, sys; from pyterrier_cwla import Lengths; print(pickle.load(sys.stdin.buffer).metric.default_lengths, Lengths.default)"
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(TBG), capture_output=True, check=True)
+    assert done.stdout.decode().split()[-1] == "None"
+    assert "6 documents" in done.stdout.decode()
+
+
+def test_rows_and_objectives_read_the_default_by_docno():
+    docno, qid = DOCS * 4, np.repeat(list("abcd"), len(DOCS))
+    y, score = np.arange(24) % 3, np.random.default_rng(0).normal(size=24)
+    scored = partial(measure_score, y_true=y, y_score=score, qid=qid)
+    says = "or all measures one with register_lengths(words)"
+    refused(lambda: scored("TBG"), NotPassed, says)
+    register_lengths(WORDS)
+    expected = scored(TBG(lengths=WORDS), docno=docno)
+    assert scored("TBG", docno=docno) == expected
+    ideal = scored(TBG(lengths=WORDS, norm="ideal"), docno=docno)
+    assert scored("TBG(norm='ideal')", docno=docno) == ideal
+    refused(lambda: scored("TBG"), NotPassed, "TBG needs the length of every document: pass doc_length=")
+    gradients = LambdaMART(TBG(lengths=WORDS), docno=docno).gradients(y, score, [6] * 4)
+    np.testing.assert_array_equal(LambdaMART("TBG", docno=docno).gradients(y, score, [6] * 4), gradients)
+    says = "register_lengths(words) first, and pass docno="
+    refused(lambda: LambdaMART("TBG").gradients(y, score, [6] * 4), MissingLength, says)
+    register_lengths(OTHER)
+    words = [WORDS[d] for d in docno]
+    assert scored("TBG", docno=docno, doc_length=words) == expected
+    assert scored("TBG", doc_length=words) == pytest.approx(expected)
+
+
+def test_repr_of_lengths_does_not_fail():
+    counted = lengths_of_texts({f"d{n}": "one two three" for n in range(1200)}, progress=False)
+    counted.save("saved.parquet")
+    saved = Lengths.of("saved.parquet")
+    for table, says in (
+        (register_lengths("robust", WORDS), "'robust': 6 documents, mean 325.0 words"),
+        (Lengths.of(counted, "made"), "'made': 1,200 documents, mean 3.0 words (whitespace)"),
+        (Lengths.of({"a": 12}, "one"), "'one': 1 document, mean 12.0 words"),
+        (Lengths.of({}, "none"), "'none': 0 documents"),
+        (saved, "'saved.parquet': 1,200 documents, mean 3.0 words (whitespace)"),
+        (Lengths.of("missing.csv"), "'missing.csv': the file cannot be read"),
+    ):
+        assert repr(table) == f"<lengths {says}>"
+    Path("saved.parquet").write_text("no table")
+    assert repr(saved) == "<lengths 'saved.parquet': the file cannot be read>"
+    refused(lambda: len(Lengths.of("missing.csv")), MalformedFile)
+
+
+def cells(page, kind="td"):
+    return re.findall(f'<{kind}(?: class="number")?>(?:<span>)?(.*?)(?:</span>)?</{kind}>', page)
+
+
+@pytest.mark.slow
+def test_lengths_show_their_quantiles_and_duplicates_their_largest_clusters(monkeypatch):
+    page = Lengths.of({f"d{number}": number for number in range(1, 101)}, name="mine")._repr_html_()
+    assert "&lt;lengths &#x27;mine&#x27;: 100 documents, mean 50.5 words&gt;" in page
+    assert cells(page, "th") == ["shortest", "5 %", "25 %", "median", "75 %", "95 %", "longest"]
+    assert cells(page) == ["1", "5", "25", "50", "75", "95", "100"]
+    assert 'aria-label="Lengths of 100 documents in words: median 50, mean 50."' in page
+    empty = Lengths.of({})._repr_html_()
+    assert "0 documents" in empty
+    assert not cells(empty)
+    monkeypatch.setattr(document_tables, "_MOST", 10)
+    page = Lengths.of({f"d{number}": number for number in range(101)})._repr_html_()
+    assert "one document in 11." in page
+    assert (cells(page)[0], cells(page)[-1]) == ("0", "100")
+    originals = {f"{cluster}-{number}": cluster for cluster in "abcdefg" for number in range(ord(cluster) - 95)}
+    page = Duplicates.of(originals, name="few")._repr_html_()
+    assert f"{len(originals):,} duplicates of 7 documents" in page
+    assert cells(page)[:3] == ["g", "8", "g-0, g-1, g-2, …"]
+    assert len(cells(page)) == 5 * 3
+    assert "The 5 largest clusters of 7." in page
+    one = find_duplicates({"d1": "a b", "d2": "a b", "d3": "c"}, progress=False)._repr_html_()
+    assert cells(one) == ["d1", "1", "d2"]
+    assert "largest" not in one
+    assert "0 duplicates of 0 documents" in find_duplicates({"d": "x"}, progress=False)._repr_html_()
+    assert "column duplicate_of of the run" in Duplicates._named["run"]._repr_html_()
+    for kind in (Lengths, Duplicates):
+        assert "the file cannot be read" in kind("x", path="/no/such/file")._repr_html_()
+
+
+def test_ids_and_names_are_escaped():
+    page = Duplicates.of({"<script>\x1b": "<b>"}, name="run_x")._repr_html_()
+    page += Lengths.of(pd.Series({"d": 3.0}), name="<i>x")._repr_html_()
+    assert not [text for text in ("<script", "<b>", "<i>", "\x1b") if text in page]
+
+
+@pytest.mark.slow
+def test_the_picture_has_all_documents(monkeypatch):
+    drawn = []
+
+    def picture(draw, inches, label):
+        from matplotlib.figure import Figure
+
+        ax = Figure().subplots()
+        draw(ax)
+        drawn.append(sum(bar.get_height() for bar in ax.patches))
+        return ""
+
+    monkeypatch.setattr(document_tables, "notebook_picture", picture)
+    rng = np.random.default_rng(0)
+    for words in (rng.integers(0, 4000, 500), rng.lognormal(5, 2, 500), np.zeros(3)):
+        Lengths.of({f"d{number}": length for number, length in enumerate(words.tolist())})._repr_html_()
+    assert drawn == pytest.approx([1.0, 1.0, 1.0])
