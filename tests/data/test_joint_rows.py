@@ -13,7 +13,10 @@ from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.columns import descending_in_groups
 from pyterrier_cwla.data.rows import Rows
 from pyterrier_cwla.errors import BadRun
+from pyterrier_cwla.evaluation import driver
+from pyterrier_cwla.evaluation import scored as in_memory
 from pyterrier_cwla.evaluation.driver import scores_by_query
+from tests.support.messages import refused
 
 MEASURES = ["AP", "nDCG@3", "RR", "RBP(rel=1)", "ESL", "Compat", "bpref", "NumRet", "Accuracy", "Judged@2"]
 DOCUMENTS = st.sampled_from("abcdefgh")
@@ -29,32 +32,33 @@ def table_of(run, seed=0):
     return table.astype({"score": float}).sample(frac=1, random_state=seed)  # queries are scattered
 
 
-def alone(run, measures, qrels=QRELS):
-    """Return scores and mask of one run given as a table, which is aligned alone."""
+def scored(runs):
+    """Return scores, masks and the number of warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found, answered = scores_by_query(qrels, {"run": table_of(run)}, measures)
-    return found.to_numpy(), answered[0], [str(one.message).replace("run", "") for one in caught]
+        found, answered = scores_by_query(QRELS, runs, MEASURES)
+    return found.to_numpy(), answered, len(caught)
 
 
 @pytest.mark.slow
 @given(st.lists(RUN.filter(bool), min_size=2, max_size=5), st.sampled_from([dict, table_of]))
 def test_values_are_those_of_each_run_alone(runs, form):
-    named = {f"run{number}": form(run) for number, run in enumerate([{"1": {"a": 1.0}}, *runs])}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found, answered = scores_by_query(QRELS, named, MEASURES)
-    expected = [alone(run, MEASURES) for run in ({"1": {"a": 1.0}}, *runs)]
-    assert np.array_equal(found.to_numpy(), np.concatenate([values for values, _, _ in expected]), equal_nan=True)
-    assert np.array_equal(answered, [mask for _, mask, _ in expected])
-    assert len(caught) == sum(len(messages) for _, _, messages in expected)
+    runs = [{"1": {"a": 1.0}}, *runs]
+    found = scored({f"run{number}": form(run) for number, run in enumerate(runs)})
+    values, answered, caught = zip(*(scored({"run": table_of(run)}) for run in runs))
+    assert np.array_equal(found[0], np.concatenate(values), equal_nan=True)
+    assert np.array_equal(found[1], np.concatenate(answered))
+    assert found[2] == sum(caught)
 
 
 def test_repeated_documents_and_large_scores_of_several_runs():
     good = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["a", "x"], "score": [2.0, 1.0]})
     twice = pd.concat([good, good])
-    with pytest.raises(BadRun, match=r"wrong: topic '1': '[ax]' is retrieved twice: keep one row of each document"):
-        evaluate(QRELS, {"good": good, "wrong": twice, "also good": good}, ["AP"])
+    runs, says = (
+        {"good": good, "wrong": twice, "also good": good},
+        "' is retrieved twice: keep one row of each document",
+    )
+    assert refused(lambda: evaluate(QRELS, runs, ["AP"]), BadRun, says).startswith("wrong: topic '1': '")
     whole = good.assign(score=[2, 1])
     pd.testing.assert_frame_equal(evaluate(QRELS, {"good": good, "whole": whole}, MEASURES).loc[["whole"]],
                                   evaluate(QRELS, {"whole": whole}, MEASURES))  # fmt: skip
@@ -72,24 +76,11 @@ def test_overlap_and_parts_are_those_of_each_run(monkeypatch):
     together, alone = Rows.from_dicts(runs, judgments.index), [Rows.from_run(run, judgments.index) for run in runs]
     assert judgments.overlaps(together) == [overlap for rows in alone for overlap in judgments.overlaps(rows)]
     assert together.answered.tolist() == [answered for rows in alone for answered in rows.answered.tolist()]
-    from pyterrier_cwla.evaluation import driver
-    from pyterrier_cwla.evaluation import scored as in_memory
-
     runs = {f"{number}": {q: {"a": 1.0, "b": float(number % 3)} for q in "123"} for number in range(9)}
     expected = evaluate(QRELS, runs, MEASURES)
     monkeypatch.setattr(in_memory, "_TOGETHER", 15)
     monkeypatch.setattr(driver, "_VALUES", 4)
     pd.testing.assert_frame_equal(evaluate(QRELS, runs, MEASURES), expected, check_exact=True)
-
-
-def test_judgments_by_intent():
-    rows = [("1", "1", "a", 1), ("1", "2", "a", 0), ("1", "2", "c", 1), ("2", "1", "x", 1), ("2", "2", "x", 1)]
-    qrels = pd.DataFrame(rows, columns=["query_id", "iteration", "doc_id", "relevance"])
-    measures = ["alpha_nDCG@3", "ERR_IA@5", "P_IA@2", "AP_IA", "NRBP", "StRecall@2", "IntentAware(measure='RR')"]
-    runs = {"one": {"1": {"a": 2.0, "c": 1.0}, "2": {"x": 1.0}}, "two": {"1": {"c": 2.0, "a": 1.0}, "3": {"x": 1}}}
-    found, _ = scores_by_query(qrels, runs, measures)
-    for name, run in runs.items():
-        assert np.array_equal(found.loc[name], alone(run, measures, qrels)[0])
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(width=32, allow_nan=False)), max_size=40))

@@ -1,10 +1,11 @@
 """Document lengths: counted in texts, read from an index, saved, loaded, and used by measures."""
 
 import json
+from functools import partial
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import ir_datasets
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pytest
 import tqdm.auto
 
 import pyterrier_cwla
-from pyterrier_cwla import TBG, Lengths, lengths_of_texts, register_lengths
+from pyterrier_cwla import TBG, Lengths, find_duplicates, lengths_of_texts, register_lengths
 from pyterrier_cwla.data import lengths_of_index
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from tests.support.messages import refused
@@ -38,16 +39,6 @@ class Page(NamedTuple):
         return f"{self.title} {self.body}"
 
 
-class Dataset:
-    """Minimal dataset with the interface of ir_datasets."""
-
-    def docs_iter(self):
-        return (Document(*item) for item in TEXTS.items())
-
-    def docs_count(self):
-        return len(TEXTS)
-
-
 def frame(ids="docno"):
     return pd.DataFrame({ids: TEXTS.keys(), "text": TEXTS.values()})
 
@@ -56,14 +47,18 @@ def as_dict(lengths, ids=("d1", "d2", "d3")):
     return dict(zip(ids, lengths.words(pa.array(ids, pa.large_string())).tolist(), strict=True))
 
 
-def complaint(call, *args, error=BadParameter, **kwargs):
-    return refused(lambda: call(*args, **kwargs), error)
+def documents():
+    return (Document(*item) for item in TEXTS.items())
+
+
+DATASET = SimpleNamespace(docs_iter=documents, docs_count=lambda: len(TEXTS))
+"""Minimal dataset with the interface of ir_datasets."""
 
 
 @pytest.mark.parametrize("texts", [
     TEXTS, pd.Series(TEXTS), frame(), frame("doc_id"), pl.DataFrame(frame()), pa.Table.from_pandas(frame()),
-    [{"docno": d, "text": t, "url": 3} for d, t in TEXTS.items()], [Document(*item) for item in TEXTS.items()],
-    (Document(*item) for item in TEXTS.items()), Dataset(), Dataset().docs_iter(),
+    [{"docno": d, "text": t, "url": 3} for d, t in TEXTS.items()], [*documents()],
+    documents(), DATASET,
 ], ids=lambda texts: type(texts).__name__)  # fmt: skip
 def test_texts_in_every_form_have_the_same_words(texts):
     lengths = lengths_of_texts(texts)
@@ -92,39 +87,39 @@ def test_texts_of_several_fields_and_rankings(tmp_path):
     ranking = pd.concat([frame().assign(qid="1"), frame()[:2].assign(qid="2")])
     assert as_dict(lengths_of_texts(ranking)) == WORDS
     ranking.iloc[-1, 1] = "another text"
-    assert "have 'd2' twice" in complaint(lengths_of_texts, ranking)
-    rng = np.random.default_rng(1)
-    counts = rng.integers(0, 300, 500)
-    texts = {f"d{at}": " ".join(rng.choice(["ab", "c,d", "-"], n)) for at, n in enumerate(counts)}
-    ids = pa.array([*texts], pa.large_string())
-    assert lengths_of_texts(texts).words(ids).tolist() == counts.tolist()
+    refused(lambda: lengths_of_texts(ranking), BadParameter, "have 'd2' twice")
     (tmp_path / "docs.tsv").write_text("d1\tTime-biased gain of users.\nd3\tone two three\n")
     dataset = ir_datasets.create_dataset(docs_tsv=str(tmp_path / "docs.tsv"))
     for texts in (dataset, dataset.docs_iter()):
         assert as_dict(lengths_of_texts(texts), ("d1", "d3")) == {"d1": 4, "d3": 3}
 
 
-def test_texts_that_are_none(tmp_path):
-    assert "the text of 'd1' is a NoneType" in complaint(lengths_of_texts, {"d1": None})
-    hole = pd.DataFrame({"docno": ["a", "b"], "text": ["x", None]})
-    assert "text of the texts is missing in row 1" in complaint(lengths_of_texts, hole)
-    assert "these have 'docno', 'body'" in complaint(lengths_of_texts, pd.DataFrame({"docno": [], "body": []}))
-    assert "no 'text'; there is 'doc_id', 'body'" in complaint(lengths_of_texts, [{"doc_id": "d1", "body": "x"}])
-    assert "no 'doc_id'; there is 'text'" in complaint(lengths_of_texts, [{"text": "x"}])
-    assert "not 'a text'" in complaint(lengths_of_texts, ["a text"])
-    assert "not str" in complaint(lengths_of_texts, "a text")
-    assert "Near: 'whitespace'" in complaint(lengths_of_texts, TEXTS, "whitespaces")
-    assert "not from a dict" in complaint(lengths_of_index, {})
-    assert "there is no such file" in complaint(Lengths.load, tmp_path / "none.parquet")
-    pq.write_table(pa.table({"docno": ["a"], "words": [-1.0]}), tmp_path / "odd.parquet")
+@pytest.mark.every_case
+@pytest.mark.parametrize(("texts", "says"), [
+    ({"d1": None}, "the text of 'd1' is a NoneType"),
+    (pd.DataFrame({"docno": ["a", "b"], "text": ["x", None]}), "text of the texts is missing in row 1"),
+    (pd.DataFrame({"docno": [], "body": []}), "these have 'docno', 'body'"),
+    ([{"doc_id": "d1", "body": "x"}], "no 'text'; there is 'doc_id', 'body'"),
+    ([{"text": "x"}], "no 'doc_id'; there is 'text'"),
+    (["a text"], "not 'a text'"),
+    ("a text", "not str"),
+])  # fmt: skip
+def test_texts_that_are_none(texts, says):
+    refused(lambda: lengths_of_texts(texts), BadParameter, says)
+
+
+def test_what_is_no_tokeniser_index_or_table(tmp_path):
+    refused(lambda: lengths_of_texts(TEXTS, "whitespaces"), BadParameter, "Near: 'whitespace'")
+    refused(lambda: lengths_of_index({}), BadParameter, "not from a dict")
+    refused(lambda: Lengths.load(tmp_path / "none.parquet"), BadParameter, "there is no such file")
     odd = tmp_path / "odd.parquet"
-    assert "doc_length is -1.0 for document 'a'" in complaint(Lengths.load, odd, error=MalformedFile)
+    pq.write_table(pa.table({"docno": ["a"], "words": [-1.0]}), odd)
+    refused(lambda: Lengths.load(odd), MalformedFile, "doc_length is -1.0 for document 'a'")
     qrels = tmp_path / "qrels.txt"
     qrels.write_text("1 0 a 1\n1 0 b 0\n")
     default = register_lengths(WORDS)
     for arguments in ([str(qrels)], ["of_a_wrong_file", qrels]):
-        with pytest.raises(MalformedFile, match="expected 2 fields"):
-            register_lengths(*arguments)
+        refused(partial(register_lengths, *arguments), MalformedFile, "expected 2 fields")
     refused(lambda: TBG(lengths="of_a_wrong_file"), BadParameter, "of_a_wrong_file")
     assert Lengths.default is default
 
@@ -138,10 +133,12 @@ def test_long_work_shows_how_far_it_is(monkeypatch, progress):
         return items
 
     monkeypatch.setattr(tqdm.auto, "tqdm", recorded)
-    lengths_of_texts(Dataset(), progress=progress)
-    lengths_of_texts(Dataset().docs_iter(), progress=progress)
+    lengths_of_texts(DATASET, progress=progress)
+    lengths_of_texts(documents(), progress=progress)
     lengths_of_index(Index(WORDS), progress=progress)
+    find_duplicates({"d1": "a b", "d2": "a b", "d3": "a c"}, 0.5, progress=progress)
     bars = [("counting words", 3), ("counting words", None), ("reading the index", None)]
+    bars += [("reading", 3), ("comparing", 2)]
     assert shown == (bars if progress else [])
 
 
@@ -170,29 +167,22 @@ class Index:
         return self.words[docid]
 
 
-class TerrierIndex:
-    """Minimal substitute for PyTerrier's wrapper of the Java index."""
-
-    def index_obj(self):
-        return Index(WORDS)
-
-
-@pytest.mark.parametrize("index", [Index(WORDS), TerrierIndex()], ids=lambda index: type(index).__name__)
-def test_an_index_that_knows_lengths(index):
-    lengths = lengths_of_index(index)
-    assert as_dict(lengths) == WORDS
-    assert lengths.about == {"tokeniser": "Terrier index", "documents": 3}
-    assert TBG(lengths=lengths) == TBG(lengths=WORDS)
+def test_an_index_that_knows_lengths():
+    """Java's index, and PyTerrier's wrapper of it."""
+    for index in (Index(WORDS), SimpleNamespace(index_obj=lambda: Index(WORDS))):
+        lengths = lengths_of_index(index)
+        assert as_dict(lengths) == WORDS
+        assert lengths.about == {"tokeniser": "Terrier index", "documents": 3}
+        assert TBG(lengths=lengths) == TBG(lengths=WORDS)
 
 
 def test_one_file_keeps_the_table_and_how_it_was_made(tmp_path):
     made, path = lengths_of_texts(TEXTS, "words"), tmp_path / "lengths.parquet"
     made.save(path)
     loaded = Lengths.load(path)
-    assert as_dict(loaded) == as_dict(made)
-    assert loaded.name == str(path)
-    assert loaded.about == {**{"tokeniser": "words", "documents": 3},
-                            **{"table": "lengths", "version": pyterrier_cwla.__version__}}  # fmt: skip
+    assert (as_dict(loaded), loaded.name) == (as_dict(made), str(path))
+    made_by = {"table": "lengths", "version": pyterrier_cwla.__version__}
+    assert loaded.about == {"tokeniser": "words", "documents": 3, **made_by}
     assert json.loads(pq.read_schema(path).metadata[b"pyterrier_cwla"]) == loaded.about
     assert pq.read_table(path).to_pydict() == {"docno": ["d1", "d2", "d3"], "doc_length": [5.0, 0.0, 3.0]}
     assert register_lengths("loaded", loaded).about == loaded.about
