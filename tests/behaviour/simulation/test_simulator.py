@@ -1,6 +1,7 @@
 """Tests of simulated users, against loops, exact products, and analytic scores."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -18,8 +19,16 @@ from pyterrier_cwla.evaluation import stop_distribution
 from pyterrier_cwla.model.language import TABLES
 from tests.support.generated import collection
 from tests.support.messages import refused
+from tests.support.readable import assert_readable
 
+pyplot = pytest.importorskip("matplotlib.pyplot")
 READINGS = ["fixed", "exponential", "gamma(2)", "lognormal(0.8)"]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
 
 
 def quietly(*args, **more):
@@ -114,17 +123,6 @@ def chi_square(items, expected):
 def slowly(view, a: float):
     """A continuation that changes with the rank beyond the list, without a closed form."""
     return (view.i + view.G) / (view.i + view.G + a)
-
-
-@pytest.mark.slow
-def test_ranks_below_the_list_follow_the_same_law():
-    """P(beyond rank x) = Π_{i≤x} C(i), for a continuation defined here, on a list of two."""
-    measure = CWLA(C="slowly(2)", A="etg", max_rel=1)
-    found = quietly({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, measure, users=50_000, keep=True)
-    items = found.users()["items"].to_numpy()
-    for x in (2, 5, 40, 200):
-        share = math.prod((i + (i > 1)) / (i + (i > 1) + 2) for i in range(1, x + 1))
-        assert np.mean(items > x) == pytest.approx(share, abs=5 * math.sqrt(share / 50_000))
 
 
 def test_who_never_leaves_scores_nothing_and_is_counted():
@@ -282,11 +280,8 @@ def test_at_a_closed_end_the_others_stop_at_the_last_item():
     np.testing.assert_allclose(closed[:-2], opened[:-2])
     assert closed.iloc[-2] == pytest.approx(opened.iloc[-2:].sum())
     assert closed.iloc[-1] == pytest.approx(0)
-
-
-def test_a_run_without_results_has_no_stops():
-    found = expected_stops({"q": {"a": 1}}, {"other": {"a": 1.0}}, TBG(lengths={"a": 5}))
-    assert found.columns.tolist() == [0, 1, "later"]
+    nothing = expected_stops({"q": {"a": 1}}, {"other": {"a": 1.0}}, TBG(lengths={"a": 5}))
+    assert nothing.columns.tolist() == [0, 1, "later"]
 
 
 def test_no_clicks_but_certain_ones_leave_no_gap():
@@ -306,6 +301,7 @@ def test_the_ideal_normaliser_scales_users_too():
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("C", "A"),
     [("inst(2)", "avg"), ("slowly(2)", "max"), ("ap2(R=ranking)", "avg"), ("rbp(0.9)", "etg"), ("patience(150)", "etg"), ("budget(150)", "etg"),
@@ -372,16 +368,19 @@ def followed_by_hand(name, r, e, patience, end):
 
 @pytest.mark.slow
 def test_equal_seeds_make_equal_users_whoever_else_is_asked():
+    """Users score equal rankings equally, and similar rankings nearly so."""
     frames = collection(6, queries=5, lengths=True)
     other = collection(7, queries=5, lengths=True).run
+    near = other.assign(score=other.score.where(other.score > 0.8, -other.score))
     asked = dict(users=5000, reading="gamma(3)", keep=True)
-    both = quietly(frames.qrels, {"A": frames.run, "B": other}, TBG, **asked)
+    all_runs = quietly(frames.qrels, {"A": frames.run, "B": other, "near": near}, TBG, **asked)
     alone = quietly(frames.qrels, {"B": other}, TBG, **asked)
     few = frames.qrels[frames.qrels.query_id == "3"]
     one = quietly(few, {"B": other}, TBG, **asked)
-    pd.testing.assert_frame_equal(both.users(run="B"), alone.users())
-    pd.testing.assert_frame_equal(both.users("3", "B"), one.users())
-    pd.testing.assert_frame_equal(both.by_query.loc[["B"]], alone.by_query)
+    pd.testing.assert_frame_equal(all_runs.users(run="B"), alone.users())
+    pd.testing.assert_frame_equal(all_runs.users("3", "B"), one.users())
+    pd.testing.assert_frame_equal(all_runs.by_query.loc[["B"]], alone.by_query)
+    assert 0 < np.mean(all_runs.users(run="near")["gain"].to_numpy() != alone.users()["gain"].to_numpy()) < 0.2
     assert not quietly(few, {"B": other}, TBG, **asked, seed=1).users().equals(one.users())
 
 
@@ -394,18 +393,6 @@ def test_more_users_begin_with_the_same_ones():
         for users in (2 * BLOCK + 99, 1234)
     )
     pd.testing.assert_frame_equal(many.iloc[:1234], few)
-
-
-@pytest.mark.slow
-def test_runs_meet_the_same_users():
-    """Users score equal rankings equally, and similar rankings nearly so."""
-    qrels, run, words = one_ranking(n=40)
-    swapped = {"q": {**run["q"], "d38": -39.0, "d39": -38.0}}
-    runs = {"A": run, "same": run, "B": swapped}
-    found = quietly(qrels, runs, TBG(lengths=words, half_life=500), keep=True, reading="exponential")
-    A, same, B = (found.users(run=name)["gain"].to_numpy() for name in ("A", "same", "B"))
-    assert (A == same).all()
-    assert 0 < np.mean(A != B) < 0.2
 
 
 @pytest.mark.slow
@@ -542,16 +529,75 @@ def test_a_log_needs_clicks_and_seconds():
     refused(lambda: logged(time_limit=-1), BadParameter, "time_limit=-1")
 
 
+@pytest.fixture(scope="module")
+def found():
+    made = [collection(seed, queries=5, lengths=True) for seed in range(3)]
+    runs = dict(zip("abc", (one.run for one in made)))
+    return quietly(made[0].qrels, runs, TBG, users=200, keep=True)
+
+
+def title(ax):
+    return " ".join(ax.get_title(loc="left").split())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["gain", "time", "items", "score"])
-def test_pictures_show_all_users_and_the_mean(what):
-    frames = collection(6, queries=5, lengths=True)
-    found = quietly(frames.qrels, frames.run, TBG, users=500, keep=True)
-    ax = found.plot(what)
+@pytest.mark.parametrize("qid", [None, "3"])
+def test_pictures_of_runs_have_the_quantiles_and_the_mean_of_all_users(found, what, qid):
+    ax = found.plot(what, qid=qid)
+    means = {run: found.users(qid, run)[what].mean() for run in "abc"}
+    order = sorted(means, key=means.get, reverse=what in ("gain", "score"))
+    assert [label.get_text() for label in ax.get_yticklabels()] == order
+    assert [text.get_text() for text in ax.texts] == [f"{means[run]:.3g}" for run in order]
+    thin, thick = ([line.get_segments()[0][:, 0] for line in ax.collections[first::2]] for first in (0, 1))
+    for run, wide, narrow in zip(order, thin, thick, strict=True):
+        values = np.sort(found.users(qid, run)[what].to_numpy())
+        at = [values[int(np.ceil(share * len(values))) - 1] for share in (0.05, 0.25, 0.75, 0.95)]
+        np.testing.assert_allclose([wide[0], *narrow, wide[1]], at)
+    ax = found.plot(what, qid=qid, run="b")
     assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(1)
-    assert ax.lines[0].get_xdata()[0] == pytest.approx(found.by_query[what].mean())
+    assert ax.lines[0].get_xdata()[0] == pytest.approx(found.users(qid, "b")[what].mean())
     assert len(ax.lines) == 1 + (what == "score")
-    assert "· 4 topics, 500 users each" in " ".join(ax.get_title(loc="left").split())
-    assert found.plot(what, qid="3", ax=ax) is ax
-    assert "· topic 3, 500 users each" in " ".join(ax.get_title(loc="left").split())
+    assert found.plot(what, run="b", ax=ax) is ax
+
+
+def test_pictures_of_runs_have_titles_and_colours(found):
+    def colours(what):
+        ax = found.plot(what)
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        return dict(zip(names, (line.get_color()[0].tolist() for line in ax.collections[::2]), strict=True))
+
+    assert colours("gain") == colours("time")
+    several = found.plot("gain")
+    assert not several.patches
+    assert title(several).endswith("each of 4 topics, 3 systems")
+    assert "· 4 topics, 200 users each" in title(found.plot(run="b"))
+    assert "· topic 3, 200 users each" in title(found.plot(run="b", qid="3"))
+    half = "CWLA(C='prec(1)',A='erg',max_rel=2)"
+    same = quietly({"q": {"a": 1}}, {"q": {"a": 1.0}}, half, users=9, keep=True).plot()
+    assert same.patches[0].get_width() > 0
     refused(lambda: found.plot("gains"), BadParameter, "no value 'gains' of users")
+    refused(lambda: found.plot(qid="99"), BadParameter, "no query '99' in the simulation")
+    given = {"q": {"a": 1}}, {"a": {"q": {"a": 1.0}}, "b": {"q": {"a": 1.0}}}
+    refused(quietly(*given, "RR", users=10).plot, BadParameter, "keep=True")
+
+
+@pytest.mark.slow
+def test_infinite_values_are_marked():
+    """Users of rr leave only when they are satisfied; where nothing is relevant they never leave."""
+    made = collection(0, queries=6)
+    runs, rr = {"a": made.run, "b": made.run}, "CWLA(C='rr',A='etg',gain='binary')"
+    some, none = (quietly(made.qrels.assign(relevance=grade), runs, rr, users=50, keep=True) for grade in (1, 0))
+    refused(lambda: none.plot("items", qid="2"), BadParameter, "the items of every user is infinite")
+    kept = {pair: (none if pair[1] == "2" else some).kept[pair] for pair in some.kept}
+    ax = replace(some, kept=kept).plot("items")
+    assert {text.get_text() for text in ax.texts} == {"∞"}
+    assert ">" in {line.get_marker() for line in ax.lines}
+    assert_readable(ax.figure)
+
+
+@pytest.mark.slow
+def test_forty_runs_with_long_names():
+    made = collection(0, queries=5, lengths=True)
+    runs = {f"a-rather-long-name_of.a-run-with-${number}": made.run for number in range(40)}
+    assert_readable(quietly(made.qrels, runs, TBG, users=20, keep=True).plot("time").figure)

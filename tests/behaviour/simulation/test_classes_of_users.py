@@ -1,9 +1,12 @@
-"""Simulated users of mixtures: scores, and the variance within and between classes, against exact values and loops."""
+"""Simulated users of several classes (mixtures, intents, topics): scores and variances, against exact values and loops."""
+
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from pyterrier_cwla import TBG, ByTopic, Mixture, evaluate
+from pyterrier_cwla import TBG, ByTopic, IntentAware, Mixture, evaluate
 from pyterrier_cwla.behaviour import calibrate
 from pyterrier_cwla.behaviour.simulation.expectations import prefer
 from pyterrier_cwla.behaviour.simulation.simulator import simulated_log
@@ -11,6 +14,7 @@ from pyterrier_cwla.behaviour.simulation.user_paths import Luck
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.rendering.numbers import percent
 from tests.behaviour.simulation.test_simulator import quietly
+from tests.measures.test_intents import GRADED, diversity, given
 from tests.support.messages import refused
 
 QRELS = {"q": {"a": 1, "c": 1}, "r": {"b": 1, "x": 1}}
@@ -18,9 +22,16 @@ RUNS = {
     "one": {"q": {"a": 4.0, "b": 3.0, "c": 2.0}, "r": {"a": 2.0, "b": 1.0}},
     "other": {"q": {"b": 4.0, "a": 3.0, "c": 2.0}, "r": {"b": 2.0, "a": 1.0}},
 }
-HASTY = "CWLA(C='rbp(0.2)',A='etg',max_rel=1)"
-PATIENT = "CWLA(C='rbp(0.9)',A='etg',max_rel=1)"
+CELL = "CWLA(C='{}',A='{}',max_rel=1)"
+HASTY = CELL.format("rbp(0.2)", "etg")
+PATIENT = CELL.format("rbp(0.9)", "etg")
 BOTH = Mixture(measures={"hasty": HASTY, "patient": PATIENT}, weights={"hasty": 0.25, "patient": 0.75})
+USER = CELL.format("rbp(0.8)", "etg")
+INTENTS = pd.DataFrame(
+    [("q", "a", 1, "x"), ("q", "c", 1, "y"), ("q", "b", 0, "x"), ("r", "b", 1, "one"), ("r", "a", 0, "two")],
+    columns=["query_id", "doc_id", "relevance", "iteration"],
+)
+SHARES = {"q": {"x": 0.25, "y": 0.45, "unjudged": 0.3}, "r": {"one": 0.9, "two": 0.1}}
 
 
 def moments(phi, grades):
@@ -34,21 +45,45 @@ def moments(phi, grades):
     return mean, second - mean**2
 
 
+#: Grades of each ranking, as each class of users sees it.
+GRADES = {("one", "q"): (1, 0, 1), ("other", "q"): (0, 1, 1), ("one", "r"): (0, 1), ("other", "r"): (1, 0)}
+OF_INTENTS = {
+    ("one", "q"): {"x": (1, 0, 0), "y": (0, 0, 1), "no judged intent": (0, 0, 0)},
+    ("other", "q"): {"x": (0, 1, 0), "y": (0, 0, 1), "no judged intent": (0, 0, 0)},
+    ("one", "r"): {"one": (0, 1), "two": (0, 0)},
+    ("other", "r"): {"one": (1, 0), "two": (0, 0)},
+}
+CASES = {
+    "mixture": (QRELS, BOTH, {
+        pair: {"hasty": (0.25, 0.2, listed), "patient": (0.75, 0.9, listed)} for pair, listed in GRADES.items()
+    }),
+    "intents": (INTENTS, IntentAware(measure=USER, weights=SHARES), {
+        pair: {intent: (SHARES[pair[1]].get(intent, 0.3), 0.8, listed) for intent, listed in of.items()}
+        for pair, of in OF_INTENTS.items()
+    }),
+}  # fmt: skip
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
-def test_mean_and_variance_within_and_between(sampling):
-    found = quietly(QRELS, RUNS, BOTH, users=200_000, sampling=sampling, seed=3)
-    assert found.by_query["analytic"].tolist() == evaluate(QRELS, RUNS, [BOTH], by_query=True).iloc[:, 0].tolist()
-    grades = {("one", "q"): (1, 0, 1), ("other", "q"): (0, 1, 1), ("one", "r"): (0, 1), ("other", "r"): (1, 0)}
-    for pair, listed in grades.items():
-        row, variance = found.by_query.loc[pair], found.variance.loc[pair]
-        (low, var_low), (high, var_high) = moments(0.2, listed), moments(0.9, listed)
-        mean = 0.25 * low + 0.75 * high
-        assert row["score"] == pytest.approx(mean, abs=6 * row["error"]) == row["analytic"]
+@pytest.mark.parametrize("case", CASES)
+def test_mean_and_variance_within_and_between(case, sampling):
+    qrels, measure, classes = CASES[case]
+    found = quietly(qrels, RUNS, measure, users=200_000, sampling=sampling, seed=3)
+    assert found.by_query["analytic"].tolist() == evaluate(qrels, RUNS, [measure], by_query=True).iloc[:, 0].tolist()
+    for pair, of in classes.items():
+        row, variance, by_class = found.by_query.loc[pair], found.variance.loc[pair], found.by_class.loc[pair]
+        assert set(by_class.index) == set(of)
+        shares = np.array([share for share, _, _ in of.values()])
+        means, variances = np.array([moments(phi, listed) for _, phi, listed in of.values()]).T
+        np.testing.assert_allclose(by_class.loc[[*of], "share"], shares, atol=0.005)
+        np.testing.assert_allclose(by_class.loc[[*of], "score"], means, atol=0.01)
+        mean = shares @ means
+        assert row["score"] == pytest.approx(mean, abs=6 * row["error"])
+        assert row["analytic"] == pytest.approx(mean)
         assert row["error"] < 0.003
-        within, between = 0.25 * var_low + 0.75 * var_high, 0.25 * (low - mean) ** 2 + 0.75 * (high - mean) ** 2
-        assert variance["within"] == pytest.approx(within, abs=0.01)
-        assert variance["between"] == pytest.approx(between, abs=0.01)
+        assert variance["within"] == pytest.approx(shares @ variances, abs=0.01)
+        assert variance["between"] == pytest.approx(shares @ (means - mean) ** 2, abs=0.01)
         assert variance["total"] == pytest.approx(row["score_sd"] ** 2, rel=1e-4)
 
 
@@ -111,13 +146,6 @@ def test_a_class_without_users():
     assert (found.variance["between"] == 0).all()
 
 
-def test_preferences():
-    found = prefer(QRELS, RUNS, BOTH, users=2_000, progress=False)
-    classes = [prefer(QRELS, RUNS, part, users=2_000, progress=False) for part in BOTH.parts.values()]
-    expected = 0.25 * classes[0].second.value + 0.75 * classes[1].second.value
-    assert found.second.value == pytest.approx(expected, abs=0.03)
-
-
 def test_drawn_classes_have_the_shares():
     for shares in ([0.2, 0.3, 0.5], [0, 1], [1, 0], [0.5, 0, 0.5], [1 / 3] * 3):
         drawn = Luck("q", 0, 30_000, 1, "plain").chosen(np.array(shares))
@@ -157,9 +185,75 @@ def test_calibrations_of_simulated_topics_are_recovered():
     np.testing.assert_allclose(scores["calibrated"], scores["truth"], rtol=0.15)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
+@pytest.mark.parametrize(
+    "inner", ["ERR", "CWLA(C='inst(2)',A='erg',max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)", "nDCG@5"]
+)
+def test_the_mean_of_the_users_is_the_measure(inner, sampling):
+    run, qrels = diversity(7, GRADED)
+    keep = qrels.query_id.isin(["1", "2", "3"])
+    weights = given(qrels)
+    for measure in (IntentAware(measure=inner), IntentAware(measure=inner, weights=weights)):
+        found = quietly(qrels[keep], run, measure, users=20_000, sampling=sampling, seed=1)
+        expected = evaluate(qrels[keep], run, [measure], by_query=True).droplevel("run").iloc[:, 0]
+        for (_, query), row in found.by_query.iterrows():
+            assert row["analytic"] == expected[query]
+            assert row["score"] == pytest.approx(expected[query], abs=5 * row["error"] + 1e-12)
+        p, mean = found.by_class["share"], found.by_class["score"]
+        np.testing.assert_allclose(
+            (p * mean).groupby("query_id").sum(), found.by_query["score"].droplevel("run").sort_index()
+        )
+    assert expected.max() > 0
+
+
+def test_users_of_an_intent_are_users_of_the_inner_measure():
+    """A user has the same draws as in a simulation with the judgments of the intent alone."""
+    mixed = quietly(INTENTS, RUNS["one"], IntentAware(measure=USER, weights=SHARES), users=500, keep=True).users("q")
+    for intent in ("x", "y"):
+        own = INTENTS[(INTENTS.query_id == "q") & (INTENTS.iteration == intent)].drop(columns="iteration")
+        alone = quietly(own, RUNS["one"], USER, users=500, keep=True).users()
+        mine = mixed["class"] == intent
+        assert mixed[mine].drop(columns="class").equals(alone[mine])
+        assert mine.any()
+    nothing = mixed["class"] == "no judged intent"
+    assert nothing.any()
+    assert (mixed.loc[nothing, ["gain", "score"]] == 0).all(axis=None)
+    assert (mixed.loc[nothing, "items"] > 1).any()
+
+
+def test_users_without_a_judged_intent_score_nothing_by_a_cost():
+    """As in evaluate, where such an intent adds nothing."""
+    measure = IntentAware(measure="CWLA(C='rbp(0.5)',A='items',max_rel=1)", weights=SHARES)
+    found = quietly(INTENTS, RUNS, measure, users=50_000)
+    for _, row in found.by_query.iterrows():
+        assert row["score"] == pytest.approx(row["analytic"], abs=5 * row["error"] + 1e-12)
+    assert (found.by_class.xs("no judged intent", level="class")["score"] == 0).all()
+
+
+def test_one_intent_is_the_measure_itself():
+    qrels = INTENTS[INTENTS.iteration.isin(["x", "one"])]
+    aware, alone = (quietly(qrels, RUNS, one, users=300) for one in (IntentAware(measure=USER), USER))
+    pd.testing.assert_frame_equal(aware.by_query, alone.by_query)
+    assert (aware.by_class["share"] == 1).all()
+
+
+def test_preferences_of_classes():
+    compared = partial(prefer, users=2_000, progress=False)
+    hasty, patient = (compared(QRELS, RUNS, part).second.value for part in BOTH.parts.values())
+    assert compared(QRELS, RUNS, BOTH).second.value == pytest.approx(0.25 * hasty + 0.75 * patient, abs=0.03)
+    found = compared(INTENTS, RUNS, IntentAware(measure="RR"))
+    assert found.first.value == pytest.approx(0.25, abs=0.03)  # users of intent x of query q see it first in one
+    assert found.second.value == pytest.approx(0.5, abs=0.03)  # users of query r
+
+
 def test_errors():
-    timed = Mixture(measures={"a": TBG(lengths={"a": 900, "b": 300, "c": 100, "x": 50})})
-    says = "a log has one class of users; simulate one log for the measure of each"
-    refused(lambda: simulated_log(QRELS, RUNS["one"], timed), BadParameter, says)
+    words = {"a": 900, "b": 300, "c": 100, "x": 50}
+    for timed in (Mixture(measures={"a": TBG(lengths=words)}), IntentAware(measure=TBG(lengths=words))):
+        says = "a log has one class of users; simulate one log for the measure of each"
+        refused(partial(simulated_log, INTENTS, RUNS["one"], timed), BadParameter, says)
     says = "has one class of users; give a Mixture for variances between classes"
     refused(lambda: quietly(QRELS, RUNS, HASTY, users=10).variance, BadParameter, says)
+    for measure in (IntentAware(measure="Bpref"), Mixture(measures={"a": "IntentAware(measure=RR)"})):
+        refused(partial(quietly, INTENTS, RUNS, measure), BadParameter, "follows no user model")
+    refused(lambda: quietly(INTENTS, RUNS, "IntentAware"), BadParameter, "IntentAware needs measure=")
