@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from dataclasses import fields, replace
 from itertools import pairwise
 
@@ -10,8 +9,6 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy.optimize import nnls
 from scipy.stats import bootstrap
@@ -20,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from pyterrier_cwla import CWLA, TBG, evaluate, score
 from pyterrier_cwla.behaviour import simulated_log
 from pyterrier_cwla.behaviour.logs import estimators
-from pyterrier_cwla.behaviour.logs.adapters import chiir24_log, click_log
+from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate, progress
-from pyterrier_cwla.behaviour.logs.estimators import SHAPES, correlation, correlation_sums, line, reading_points
+from pyterrier_cwla.behaviour.logs.estimators import SHAPES, line, reading_points
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 from pyterrier_cwla.measures import calibrations as calibration_files
@@ -53,7 +50,6 @@ def logs(repetitions, users, seed=0, spread=0.0, **more):
 @pytest.fixture(autouse=True)
 def one_thread():
     """Small matrix products are slower with several threads."""
-
     with threadpool_limits(1):
         yield
 
@@ -102,15 +98,6 @@ def test_half_lives_as_the_paper_has_them_are_too_long():
     assert 0.94 < proxy.value / found["half_life"].value < 1  # the time after the last click is missing
     for more in (dict(min_clicks=1), dict(beyond="condition"), dict(max_seconds=600), dict(min_clicks=0)):
         assert 224 in calibrate(log, shapes=(), resamples=100, **more)["half_life"], more
-
-
-def test_two_users_with_the_same_time_have_the_harmonic_mean():
-    """600 seconds for each user, at 3 and 6 seconds per summary: 1,200 seconds for 300 summaries."""
-    made = [(user, k + 1, f"d{k}", k == n - 1, 600 / n) for user, n in (("fast", 200), ("slow", 100)) for k in range(n)]
-    rows = pd.DataFrame(made, columns=["user", "rank", "docno", "clicked", "summary_seconds"])
-    found = calibrate(rows.assign(session="s", topic="t"), shapes=())
-    assert found["summary_seconds"].value == pytest.approx(4.0)
-    assert found["summary_seconds", "unweighted"].value == pytest.approx(4.5)
 
 
 def messy_log():
@@ -333,13 +320,6 @@ def plain_share_of_forward_clicks(rows):
 
 def test_the_share_of_forward_clicks():
     """Smucker and Clarke (2012): 94 % of the average participant's clicks are on a deeper rank than the previous one."""
-    clicks = {("a", "1"): [(1, 9), (2, 1), (3, 5), (5, 20)], ("a", "2"): [(4, 1)], ("b", "1"): [(2, 3), (1, 8)]}
-    found = calibrate(of_clicks(clicks), shapes=(), resamples=20)  # a: 2 → 3, 3 → 1, 1 → 5; b: 2 → 1
-    assert found["share_forward_clicks", "pooled"].value == 2 / 4
-    assert found["share_forward_clicks"].value == (2 / 3 + 0) / 2
-    assert found["share_forward_clicks"].n == 4
-    assert found["share_forward_clicks"] == found["share_forward_clicks", "unweighted"]
-    assert not any("share_forward_clicks" in note for note in found.notes)
     rng = np.random.default_rng(4)
     rows = SMALL.rows.assign(time=lambda rows: rng.permuted(rows["time"].round(-1)))
     rows.loc[rng.random(len(rows)) < 0.02, "time"] = np.nan
@@ -348,6 +328,8 @@ def test_the_share_of_forward_clicks():
     assert 0.2 < pooled < 0.8
     assert found["share_forward_clicks", "pooled"].value == pytest.approx(pooled)
     assert found["share_forward_clicks"].value == pytest.approx(mean)
+    assert found["share_forward_clicks"] == found["share_forward_clicks", "unweighted"]
+    assert not any("share_forward_clicks" in note for note in CALIBRATION.notes)
 
 
 def test_clicks_in_an_unknown_order_are_excluded_and_counted():
@@ -386,45 +368,17 @@ def test_why_a_log_has_no_correlation_or_order_of_clicks(change, name, why):
     refused(lambda: found[name], BadParameter, f"no {name}: ")
 
 
-def test_a_log_of_clicks_alone_has_the_share_of_forward_clicks():
-    """The log of a search engine has times of clicks, and no seconds on documents."""
-
-    shown = [
-        dict(user="u", query="q", time=0, rank=rank, docno=f"d{rank}", clicked=at is not None, click_time=at)
-        for rank, at in ((1, 3), (2, None), (3, 9), (4, 5))
-    ]
-    found = calibrate(click_log(shown), shapes=(), resamples=20)
-    assert found["share_forward_clicks"].value == 0.5
-    assert "document_seconds" in found.missing["grade_correlation"]
-
-
 @pytest.mark.slow
 def test_perfect_correlations_are_within_their_range(tmp_path):
     """Rounding does not give values beyond 1, which a file would not accept."""
     rows = SMALL.rows
-    words = 100.0 + 300 * rows["document_seconds"].fillna(0)
+    words = 1e6 + 300 * rows["document_seconds"].fillna(0)
     for sign in (1, -1):
         found = calibrate(rows.assign(words=np.where(sign > 0, words, words.max() - words)), shapes=(), resamples=20)
         assert found["length_correlation"].value == pytest.approx(sign)
         assert abs(found["length_correlation"].value) <= 1
         found.save(tmp_path / "calibration.json")
         assert Calibration.load(tmp_path / "calibration.json")["length_correlation"] == found["length_correlation"]
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(-1000, 1000), st.integers(0, 1000)), min_size=3, max_size=30),
-    st.sampled_from([1.0, 1e-3, 1e6]),
-    st.sampled_from([0.0, 1e3, -1e6]),
-)
-def test_correlation_of_sums(views, factor, shift):
-    """Equal to the loops, for any unit and origin of x."""
-    user, x, y = (np.array(column) for column in zip(*views))
-    sums = correlation_sums(user, 4, x * factor + shift, y.astype(float))
-    (r,) = correlation(sums.sum(axis=1, keepdims=True))
-    if np.ptp(x) and np.ptp(y):
-        assert r == pytest.approx(pearson(list(zip(x.tolist(), y.tolist(), strict=True))), abs=1e-6)
-    else:
-        assert np.isnan(r)
 
 
 def without(*columns, **more):
@@ -518,8 +472,8 @@ def test_what_cannot_be_asked_is_an_error(asked, said):
 
 def test_groups_do_not_split_sessions_and_every_user_has_a_class():
     refused(lambda: calibrate(SMALL, by="rank"), BadLog, "several values")
-    users = SMALL.users.tolist()
-    refused(lambda: calibrate(SMALL, by=dict.fromkeys(users, "slow") | {users[0]: None}), BadLog, "have no value")
+    unknown = dict.fromkeys(SMALL.users, "slow") | {"u0000": None}
+    refused(lambda: calibrate(SMALL, by=unknown), BadLog, "have no value")
 
 
 @pytest.mark.slow
@@ -619,14 +573,11 @@ def test_it_prints_as_table_1():
     text = str(CALIBRATION)
     assert text.startswith("Calibration of time-biased gain: 12 users, 48 sessions,")
     lines = text.splitlines()
-    assert lines[2].split() == ["parameter", "symbol", "value", "95", "%", "interval", "description"]
     for name in TBG_PARAMETERS:
         estimate = CALIBRATION[name]
         row = next(one for one in lines if one.startswith(name + " "))
-        assert f"{estimate.value:.3g}" in row
-        assert f"[{estimate.low:.3g}, {estimate.high:.3g}]" in row
+        assert f"{estimate.value:.3g} [{estimate.low:.3g}, {estimate.high:.3g}]" in " ".join(row.split())
     assert "half_life</span></th>" in CALIBRATION._repr_html_()
-    assert CALIBRATION["half_life", "as the paper"].value > 0
     refused(lambda: CALIBRATION["halflife"], BadParameter, "no parameter 'halflife'")
     refused(lambda: CALIBRATION["half_life", "pooled"], BadParameter, "has no estimate 'pooled'")
 
@@ -648,14 +599,14 @@ def test_what_is_saved_is_loaded(tmp_path):
     assert json.loads(path.read_text())["about"]["package"]
 
 
-def broken(**changes):
+def broken(place, value):
+    """Return the content of a file with another value at a path of keys and indices."""
     content = json.loads(json.dumps(CALIBRATION.as_dict()))
-    for place, value in changes.items():
-        at = content
-        *parts, last = [int(part) if part.isdigit() else part for part in place.split("__")]
-        for part in parts:
-            at = at[part]
-        at[last] = value
+    at = content
+    *parts, last = [int(part) if part.isdigit() else part for part in place.split(".")]
+    for part in parts:
+        at = at[part]
+    at[last] = value
     return content
 
 
@@ -664,39 +615,41 @@ def broken(**changes):
     ("no json at all", "not valid JSON"),
     ([1, 2], "this is not a calibration"),
     ({"half_life": 224}, "this is not a calibration"),
-    (broken(version=2), "of version 2; this package reads version 1"),
-    (broken(extra=1), "extra is not a field of a calibration"),
-    ({k: v for k, v in broken().items() if k != "table"}, "table is missing"),
-    (broken(table={}), "table must be of type list, not"),
-    (broken(table__0__value="224"), r"table\[0\].value must be a number, not '224'"),
-    (broken(table__0__value=None), r"table\[0\]: half_life is nan, out of its range"),
-    (broken(table__0__value=0), r"table\[0\]: half_life is 0, out of its range"),
-    (broken(table__0__name="p_save", table__0__value=1.5), "p_save is 1.5, out of its range"),
-    (broken(table__0__name="grade_correlation", table__0__value=-1.1), "grade_correlation is -1.1, out of its"),
-    (broken(table__0__name="halflife"), "a calibration has no quantity 'halflife'. Near: 'half_life'"),
-    (broken(table__1__used=True), r"table\[1\]: half_life is used twice"),
-    (broken(table__0__used=1), r"table\[0\].used must be of type bool"),
-    (broken(about__seed="0"), "about.seed must be of type int, not '0'"),
-    (broken(reading__extra=1), "reading.extra is not a field of a calibration"),
-    (broken(reading__slope=True), "reading.slope must be a number, not True"),
-    (broken(shapes__0__parameters=["x"]), "shapes.parameters must be a number, not 'x'"),
-    (broken(notes=[3]), "notes must be of type str"),
-    (broken(excluded={"from the log": []}), "excluded.from the log must be an object"),
-    (broken(curve__0={}), r"curve\[0\].seconds is missing"),
-    (broken(table__0__n=10**30), r"table\[0\].n"),
-    (broken(table__0__n=-5), r"table\[0\].n"),
-    (broken(table__0__low=9, table__0__high=1), r"table\[0\]"),
-    (broken(about__last_rank=True), "about.last_rank"),
-    (broken(about__users=-1), "about.users"),
-    (broken(shapes__0__shape="odd"), "odd"),
-    (broken(shapes__0__parameters=[]), "shapes"),
+    (broken("version", 2), "of version 2; this package reads version 1"),
+    (broken("extra", 1), "extra is not a field of a calibration"),
+    ({k: v for k, v in CALIBRATION.as_dict().items() if k != "table"}, "table is missing"),
+    (broken("table", {}), "table must be of type list, not"),
+    (broken("table.0.value", "224"), "table[0].value must be a number, not '224'"),
+    (broken("table.0.value", None), "table[0]: half_life is nan, out of its range"),
+    (broken("table.0.value", 0), "table[0]: half_life is 0, out of its range"),
+    (broken("table.0", CALIBRATION.as_dict()["table"][0] | {"name": "p_save", "value": 1.5}), "p_save is 1.5, out of its range"),
+    (broken("table.0.name", "halflife"), "a calibration has no quantity 'halflife'. Near: 'half_life'"),
+    (broken("table.1.used", True), "table[1]: half_life is used twice"),
+    (broken("table.0.used", 1), "table[0].used must be of type bool"),
+    (broken("table.0.n", 10**30), "table[0].n"),
+    (broken("table.0.n", -5), "table[0].n"),
+    (broken("table.0.low", 1e9), "table[0]"),
+    (broken("about.seed", "0"), "about.seed must be of type int, not '0'"),
+    (broken("about.last_rank", True), "about.last_rank"),
+    (broken("about.users", -1), "about.users"),
+    (broken("reading.extra", 1), "reading.extra is not a field of a calibration"),
+    (broken("reading.slope", True), "reading.slope must be a number, not True"),
+    (broken("shapes.0.parameters", ["x"]), "shapes.parameters must be a number, not 'x'"),
+    (broken("shapes.0.parameters", []), "shapes"),
+    (broken("shapes.0.shape", "odd"), "odd"),
+    (broken("notes", [3]), "notes must be of type str"),
+    (broken("excluded", {"from the log": []}), "excluded.from the log must be an object"),
+    (broken("curve.0", {}), "curve[0].seconds is missing"),
 ])  # fmt: skip
 def test_a_file_that_is_no_calibration_is_one_clear_error(tmp_path, content, said):
     path = tmp_path / "calibration.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    assert re.search(said, message := refused(lambda: Calibration.load(path), MalformedFile))
-    assert message.startswith(str(path))
-    refused(lambda: Calibration.load(tmp_path / "nothing.json"), MalformedFile, "No such file")
+    assert refused(lambda: Calibration.load(path), MalformedFile, said).startswith(str(path))
+
+
+def test_what_cannot_be_read_is_no_calibration(tmp_path):
+    path = tmp_path / "calibration.json"
+    refused(lambda: Calibration.load(path), MalformedFile, "No such file")
     path.write_text("[" * 200_000)
     refused(lambda: Calibration.load(path), MalformedFile, "not valid JSON")
 
@@ -791,6 +744,7 @@ def test_a_file_has_the_fields_of_what_it_is_made_of():
 
 
 LAWS_OF_USERS = {
+    "exponential": "decay(90)",
     "Weibull": "weibull(0.7,120)",
     "log-logistic": "log_logistic(2,90)",
     "log-normal": "log_normal(1,90)",
@@ -808,6 +762,7 @@ def log_of(C, seed=0, users=600):
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("law", LAWS_OF_USERS)
 def test_laws_of_leaving_are_recovered_from_simulated_logs(law):
     """The parameters of the fit are those of the continuation, in the same order."""
@@ -821,7 +776,9 @@ def test_laws_of_leaving_are_recovered_from_simulated_logs(law):
     for t in (20, 60, 150, 300):
         shares = [score([0, 1], efforts=[t, 1], C=of, A="etg", unseen=1) for of in (C, near_law)]
         assert shares[1] == pytest.approx(shares[0], abs=0.06)
-    if law != "hyperbolic":  # its two parameters are strongly correlated
+    if law == "exponential":
+        assert near_law["half_life"] == fit.half_life == pytest.approx(found["half_life"].value)
+    elif law != "hyperbolic":  # its two parameters are strongly correlated
         assert near_law["shape"] == pytest.approx(C["shape"], rel=0.15)
         assert near_law["scale"] == pytest.approx(C["scale"], rel=0.15)
 
@@ -843,12 +800,3 @@ def test_a_calibration_is_a_measure_with_another_law():
     words = "no fit of the hyperbolic distribution: give calibrate(…, shapes=['hyper"
     refused(lambda: found.measure(law="hyperbolic"), BadParameter, words)
     refused(lambda: found.measure(law="Weibull", half_life=3), BadParameter, "not both")
-
-
-@pytest.mark.slow
-def test_an_exponential_law_is_decay():
-    found = calibrate(log_of("decay(90)"), min_clicks=0, depth="seen", shapes=["exponential"], resamples=20)
-    (fit,) = found.shapes
-    C = parse(fit.continuation, "continuation")
-    assert (C.name, C["half_life"]) == ("decay", fit.half_life)
-    assert fit.half_life == pytest.approx(found["half_life"].value)
