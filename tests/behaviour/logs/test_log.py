@@ -50,20 +50,14 @@ def logs(draw):
     return draw(st.permutations(rows))
 
 
-def in_order(rows):
-    return sorted(rows, key=lambda row: (row["user"], row["session"], row["rank"]))
-
-
-def same(a, b):
-    return a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))
-
-
 @pytest.mark.slow
 @given(logs())
 def test_valid_logs_are_sorted_with_one_type_per_column(rows):
     log = InteractionLog.of(rows)
-    for found, row in zip(log.rows.to_dict("records"), in_order(rows), strict=True):
-        assert all(same(found.get(name, UNKNOWN), row[name]) for name in row)
+    in_order = sorted(rows, key=lambda row: (row["user"], row["session"], row["rank"]))
+    for found, row in zip(log.rows.to_dict("records"), in_order, strict=True):
+        for name, value in row.items():
+            assert found.get(name, UNKNOWN) == value or (value != value and math.isnan(found.get(name, UNKNOWN)))
     for name in set(COLUMNS) & set(log.rows):
         kind = log.rows[name].dtype
         if name in ("user", "session", "topic", "docno"):
@@ -90,6 +84,10 @@ def test_parquet_keeps_what_was_left_out_and_the_notes(tmp_path):
     log.save(tmp_path / "log.parquet")
     back = InteractionLog.read(tmp_path / "log.parquet")
     assert (back.excluded, back.notes) == (log.excluded, log.notes)
+    # Ratings, sessions and texts have the same reader; it does not read the metadata of pandas.
+    rows = pa.Table.from_pandas(base())
+    pq.write_table(rows.replace_schema_metadata({"pandas": "{no JSON"}), tmp_path / "log.parquet")
+    pd.testing.assert_frame_equal(InteractionLog.read(tmp_path / "log.parquet").rows, log.rows)
 
 
 def test_the_constructor_validates_and_sorts_as_of_does():
@@ -104,11 +102,8 @@ def test_the_constructor_validates_and_sorts_as_of_does():
     unclicked = expected.rows.assign(clicked=False, saved=False)
     refused(lambda: replace(expected, rows=unclicked), BadLog, "a document that was not clicked")
     assert replace(expected, notes=("kept",)).rows is expected.rows  # rows of a log are not validated again
-
-
-@pytest.mark.parametrize("path", ["log.csv", Path("log.csv")])
-def test_a_path_in_place_of_rows_names_the_reader(path):
-    refused(lambda: calibrate(path), BadLog, "InteractionLog.read('log.csv') reads a file")
+    for path in ("log.csv", Path("log.csv")):
+        refused(partial(calibrate, path), BadLog, "InteractionLog.read('log.csv') reads a file")
 
 
 @pytest.mark.slow
@@ -135,14 +130,8 @@ def base():
         ("bob", "1", "q", 1, "d1", True, 1.0, True, False, 4.0, 9.0, 100.0, False, 4.0, False),
         ("bob", "1", "q", 2, "d2", False, 0.0, True, False, 1.0, UNKNOWN, 200.0, False, 12.0, False),
     ]
-    return pd.DataFrame(rows, columns=list(order()), index=range(10, 17))
-
-
-def order():
-    return (
-        *("user", "session", "topic", "rank", "docno", "clicked", "grade", "seen", "saved"),
-        *("summary_seconds", "document_seconds", "words", "duplicate", "time", "cut_off"),
-    )
+    columns = [name for name in COLUMNS if name != "clicks"]
+    return pd.DataFrame(rows, columns=columns, index=range(10, 17))
 
 
 ANN = "user 'ann', session '1', rank"
@@ -150,21 +139,13 @@ ANN = "user 'ann', session '1', rank"
 #: each other are all invalid. ``ANYWHERE`` has more reasons.
 DAMAGE = [
     ({(12, "rank"): 1.5}, f"row 12 ({ANN} 1.5)", "the rank is not a positive integer", 1),
-    ({(12, "rank"): UNKNOWN}, f"row 12 ({ANN} nan)", "the rank is not a positive integer", 1),
-    ({(12, "rank"): np.inf}, f"row 12 ({ANN} inf)", "the rank is not a positive integer", 1),
     ({(12, "rank"): "first"}, f"row 12 ({ANN} 'first')", "the rank is not a positive integer", 1),
-    ({(12, "docno"): ""}, f"row 12 ({ANN} 3)", "no docno", 1),
     ({(12, "topic"): None}, f"row 12 ({ANN} 3)", "no topic", 1),
     ({(12, "clicked"): None}, f"row 12 ({ANN} 3)", "clicked is missing", 1),
     ({(12, "saved"): None}, f"row 12 ({ANN} 3)", "saved is missing", 1),
-    ({(12, "duplicate"): None}, f"row 12 ({ANN} 3)", "duplicate is missing", 1),
     ({(12, "cut_off"): None}, f"row 12 ({ANN} 3)", "cut_off is missing", 1),
-    ({(12, "clicked"): 2}, f"row 12 ({ANN} 3)", "clicked is neither true nor false", 1),
     ({(12, "saved"): "yes"}, f"row 12 ({ANN} 3)", "saved is neither true nor false", 1),
-    ({(12, "summary_seconds"): -1.0}, f"row 12 ({ANN} 3)", "summary_seconds is negative or infinite", 1),
     ({(12, "document_seconds"): np.inf}, f"row 12 ({ANN} 3)", "document_seconds is negative or infinite", 1),
-    ({(12, "time"): -0.5}, f"row 12 ({ANN} 3)", "time is negative or infinite", 1),
-    ({(12, "words"): "many"}, f"row 12 ({ANN} 3)", "words is not a number", 1),
     ({(12, "grade"): -np.inf}, f"row 12 ({ANN} 3)", "grade is infinite", 1),
     ({(12, "grade"): "good"}, f"row 12 ({ANN} 3)", "grade is not a number", 1),
     ({(16, "grade"): 1.0}, "row 16 (user 'bob', session '1', rank 2)", "a document with two grades for a topic", 2),
@@ -240,13 +221,6 @@ def test_damage_in_any_row_of_any_log_is_found_there(rows, reason, data):
         pd.testing.assert_frame_equal(log.rows, InteractionLog.of(left).rows, check_dtype=False)
 
 
-def test_what_was_given_stays_as_it_is():
-    frame = damaged({(11, "saved"): True, (11, "document_seconds"): 0.0})
-    before = frame.copy()
-    InteractionLog.of(frame, broken="exclude")
-    pd.testing.assert_frame_equal(frame, before)
-
-
 def test_the_documentation_has_every_column_and_those_that_estimates_need():
     page = (Path(__file__).parents[3] / "docs" / "logs.rst").read_text(encoding="utf-8")
     columns, table, _ = re.split(r"\n(?:Calibration|Click metrics)\n---+", page)
@@ -262,14 +236,10 @@ def test_the_documentation_has_every_column_and_those_that_estimates_need():
 def test_a_session_counts_once_and_its_conflicts_do_not():
     log = InteractionLog.of(damaged({(11, "saved"): True, (12, "rank"): 2, (16, "time"): -1}), broken="exclude")
     assert log.excluded == {"time is negative or infinite": 1, "a rank twice in a session": 1}
-    log = InteractionLog.of(damaged({(16, "grade"): 1.0, (16, "time"): -1}), broken="exclude")
-    assert log.excluded == {"time is negative or infinite": 1}
-
-
-def test_foreign_columns_are_kept():
-    log = InteractionLog.of(base().assign(layout=list("abcdefg"), word=1))  # words exists, so word is an extra column
-    assert log.rows["layout"].tolist() == list("abcdefg")
-    assert "Other columns: layout, word." in repr(log)
+    frame = damaged({(16, "grade"): 1.0, (16, "time"): -1})
+    before = frame.copy()
+    assert InteractionLog.of(frame, broken="exclude").excluded == {"time is negative or infinite": 1}
+    pd.testing.assert_frame_equal(frame, before)
 
 
 def test_a_selection_of_no_row_is_refused():
@@ -330,13 +300,11 @@ def test_users_jump_gaps_in_ranks_stay_and_empty_columns_go():
     log = InteractionLog.of(base().assign(words=UNKNOWN, seen=None, duplicate=""))
     assert not {"words", "seen", "duplicate"} & set(log.rows)
     assert "Not known: seen (all results count as seen), clicks, words, duplicate." in repr(log)
-
-
-def test_saved_may_be_empty_and_seconds_zero_where_nothing_was_clicked():
+    # Where nothing was clicked, saved may be empty, and seconds 0.
     frame = damaged({(11, "saved"): None, (11, "document_seconds"): 0.0, (10, "document_seconds"): 0.0})
     rows = InteractionLog.of(frame).rows
     assert rows["saved"].tolist() == base()["saved"].tolist()
-    assert rows["document_seconds"].tolist()[:1] == [0.0]
+    assert rows["document_seconds"][0] == 0
     assert math.isnan(rows["document_seconds"][1])
 
 
@@ -350,14 +318,16 @@ def test_a_log_says_what_it_knows():
         "Not known: clicks.",
     ]
     assert log.users.tolist() == ["ann", "bob"]
-    assert len(log) == 7
-    assert log.has("words")
-    assert not log.has("layout")
+    assert (len(log), log.has("words"), log.has("layout")) == (7, True, False)
     only = log.only(log.rows["user"] == "bob")
     assert len(only) == 2
     assert "Only one user: estimates have no intervals." in repr(only)
-    frame = base().assign(layout="<b>")
-    assert "&lt;b&gt;" in InteractionLog.of(frame)._repr_html_()
+    more = InteractionLog.of(base().assign(layout=list("<bcdefg"), word=1))  # words exists, so word is an extra column
+    assert more.rows["layout"].tolist() == list("<bcdefg")
+    assert "Other columns: layout, word." in repr(more)
+    page = InteractionLog.of(base().assign(**{"<b>": 1}))._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
 
 
 def slow_sessions(rows):
@@ -394,23 +364,15 @@ def test_sessions_are_sums_over_their_rows(rows, random):
 
 
 def test_ids_in_files_stay_as_they_are_written(tmp_path):
+    """The fuzz target ``logs`` has more files, read by a slow reader."""
     text = "user,session,topic,rank,docno,clicked,saved\n007,01,1e5,1,0x1,1,\n007,01,1e5,2,NA,0,\n\n08,true,1,1,1.0,FALSE,\n"
+    ids = [["007", "01", "1e5", "0x1"], ["007", "01", "1e5", "NA"], ["08", "true", "1", "1.0"]]
     for name, content in (("log.csv", text), ("log.tsv", text.replace(",", "\t")), ("log.txt", "\ufeff" + text)):
         (tmp_path / name).write_text(content, encoding="utf-8")
         rows = InteractionLog.read(tmp_path / name).rows
-        assert rows["user"].tolist() == ["007", "007", "08"]
-        assert rows["session"].tolist() == ["01", "01", "true"]
-        assert rows["topic"].tolist() == ["1e5", "1e5", "1"]
-        assert rows["docno"].tolist() == ["0x1", "NA", "1.0"]
+        assert rows[["user", "session", "topic", "docno"]].to_numpy().tolist() == ids
         assert rows["clicked"].tolist() == [True, False, False]
         assert "saved" not in rows
-
-
-def test_the_metadata_of_pandas_are_not_read(tmp_path):
-    """Ratings, sessions and texts have the same reader."""
-    rows = pa.Table.from_pandas(base())
-    pq.write_table(rows.replace_schema_metadata({"pandas": "{no JSON"}), tmp_path / "log.parquet")
-    pd.testing.assert_frame_equal(InteractionLog.read(tmp_path / "log.parquet").rows, InteractionLog.of(base()).rows)
 
 
 @pytest.mark.slow
@@ -446,38 +408,23 @@ def test_what_is_no_file_of_a_log_says_so(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_the_study_s_log_has_every_impression_and_every_opened_document(data):
+def test_the_study_s_log_has_every_impression_every_opened_document_and_the_rates_of_its_tables(data):
     log = chiir24_log(data / "chiir24-satisfaction")
     rows = log.rows
     assert (len(rows), len(log.users), len(log.sessions), rows["clicked"].sum()) == (21_765, 165, 1_366, 5_764)
     assert rows["document_seconds"].notna().sum() == 5_713
     assert not log.excluded
-    assert log.notes == (
-        "A row means that the page of the result was opened, not that the user inspected the result.",
-        "Clicked more than once: 308 rows (see the column clicks).",
-        "Opened under a later query than the recorded one: 399 documents.",
-        "Clicked and not opened (seconds unknown, not saved): 51 rows.",
-        "In a list that was shuffled again, and so in a session of its own: 887 rows.",
-        "Above 10 minutes on a document: 12 rows, at most 4,355 s.",
+    numbers = [re.findall(r"\d[\d,]*", note) for note in log.notes[1:]]
+    assert numbers == [["308"], ["399"], ["51"], ["887"], ["10", "12", "4,355"]]
+    shown, opened = (
+        pd.read_csv(data / "chiir24-satisfaction" / f"{name}_annotation.csv.gz").groupby("actual_qrel_value")
+        for name in ("serp", "document")
     )
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_the_study_s_log_has_the_rates_of_its_tables(data):
-    folder = data / "chiir24-satisfaction"
-    rows = chiir24_log(folder).rows
-    shown = pd.read_csv(folder / "serp_annotation.csv.gz").groupby("actual_qrel_value")
-    opened = pd.read_csv(folder / "document_annotation.csv.gz").groupby("actual_qrel_value")
     by_grade, known = rows.groupby("grade"), rows[rows["document_seconds"].notna()].groupby("grade")
     assert by_grade["clicks"].mean().to_dict() == shown["click"].mean().to_dict()
     assert known["saved"].mean().to_dict() == opened["judgement"].mean().to_dict()
     assert known["document_seconds"].mean().to_dict() == pytest.approx(opened["total_time"].mean().to_dict())
     assert by_grade["summary_seconds"].sum().to_dict() == pytest.approx(shown["time_spent"].sum().to_dict())
-    # The values in the docstring of chiir24_log.
-    assert by_grade["clicks"].mean().round(3).tolist() == [0.225, 0.385]
-    assert by_grade["clicked"].mean().round(3).tolist() == [0.199, 0.353]
-    assert known["saved"].mean().round(3).tolist() == [0.351, 0.663]
     assert rows[rows["clicked"]].groupby("grade")["saved"].mean().round(3).tolist() == [0.347, 0.659]
 
 
@@ -571,7 +518,7 @@ def told(log):
     return sessions
 
 
-def slow_sessions_of(shown, idle=3600.0):
+def slow_sessions_of(shown, idle):
     """Convert event by event: the results shown in each session, and the clicks that came too late."""
     found, late = {}, 0
     for user, query in sorted({(row["user"], row["query"]) for row in shown}):
@@ -618,27 +565,20 @@ def engines(draw):
 
 
 @pytest.mark.slow
-@given(engines().filter(len))
-def test_search_engine_sessions_equal_a_loop_over_events(shown):
-    log = click_log(shown)
-    expected, late = slow_sessions_of(shown)
+@given(engines().filter(len), st.sampled_from([60, 15, 100]))
+def test_search_engine_sessions_equal_a_loop_over_events(shown, idle):
+    log = click_log(shown, idle_minutes=idle)
+    expected, late = slow_sessions_of(shown, 60 * idle)
     assert told(log) == expected
     notes = " ".join(log.notes)
     assert (f"Ignored, after the end of the session: {late} click" in notes) == (late > 0)
 
 
-@pytest.mark.slow
 def test_an_hour_of_idleness_ends_a_session():
     clicks = {0: (), 3600: {"b": 3700.0}, 7300: {"a": 7300.0}, 10901: ()}
-    shown = [row for time, clicked in clicks.items() for row in showing(time, "ab", clicked)]
-    log = click_log(shown)
-    assert told(log) == {
-        ("ann", "q/1"): [(1, "a", True), (2, "b", True)],
-        ("ann", "q/2"): [(1, "a", False), (2, "b", False)],
-    }
+    log = click_log([row for time, clicked in clicks.items() for row in showing(time, "ab", clicked)])
+    assert [[clicked for _, _, clicked in of] for of in told(log).values()] == [[True, True], [False, False]]
     assert log.rows["time"].tolist()[:2] == [7300.0, 3700.0]
-    assert len(click_log(shown, idle_minutes=61).sessions) == 1
-    assert len(click_log(shown, idle_minutes=59).sessions) == 4
     assert log.notes == ("The log contains all results shown; which of them were seen is unknown.",)
 
 

@@ -43,15 +43,6 @@ def mixed(seed=3, n=400, limit=np.inf, entries=True, scale=300.0):
     return Stays.from_seconds(lower, upper, entry, limit, user=np.arange(n) % 40)
 
 
-def test_half_life_of_known_times_is_ln_2_exposure_over_events():
-    rng = np.random.default_rng(1)
-    entry = rng.uniform(0, 50, 200)
-    time = entry + rng.exponential(300, 200)
-    there = rng.random(200) < 0.3
-    found = half_life(Stays.from_seconds(time, np.where(there, np.inf, time), entry))
-    assert found == pytest.approx(LN2 * (time - entry).sum() / (~there).sum(), rel=1e-10)
-
-
 @pytest.mark.parametrize("limit", [np.inf, 500.0])
 def test_scores_are_the_derivative_of_the_log_likelihood(limit):
     sample = mixed(limit=limit)
@@ -60,6 +51,7 @@ def test_scores_are_the_derivative_of_the_log_likelihood(limit):
         up, down = (log_likelihood(sample, "exponential", [h * math.exp(s) / LN2]) for s in (-step, step))
         assert scores(sample, h).sum() == pytest.approx((up - down) / (2 * step), rel=1e-5)
     best = half_life(sample)
+    assert scores(sample, best).sum() == pytest.approx(0, abs=1e-9 * abs(scores(sample, 2 * best).sum()))
     near = [log_likelihood(sample, "exponential", [best * factor / LN2]) for factor in (0.99, 1, 1.01)]
     assert max(near) == near[1]
 
@@ -196,45 +188,42 @@ def one(log, **asked):
     return (found.lower[0], found.upper[0], found.entry[0], found.limit[0])
 
 
-def test_users_leave_at_the_last_item_or_click():
-    log = log_of(*ITEMS)
-    assert one(log, until="end", min_clicks=0) == (90.0, 95.0, 0.0, np.inf)
-    assert one(log, until="click", min_clicks=1) == (80.0, 80.0, 5.0, np.inf)
-    assert one(log_of(*ITEMS[:4]), until="end", min_clicks=0) == (73.0, 90.0, 0.0, np.inf)
-    last_unknown = (*ITEMS[:3], (True, 80.0, None))
-    assert one(log_of(*last_unknown), until="end", min_clicks=0) == (80.0, 80.0, 0.0, np.inf)
+@pytest.mark.parametrize(("items", "cut_off", "asked", "expected"), [
+    (ITEMS, False, dict(until="end"), (90, 95, 0, np.inf)),  # at the last item or click
+    (ITEMS, False, dict(until="click", min_clicks=1), (80, 80, 5, np.inf)),
+    (ITEMS[:4], False, dict(until="end"), (73, 90, 0, np.inf)),
+    ((*ITEMS[:3], (True, 80.0, None)), False, dict(until="end"), (80, 80, 0, np.inf)),
+    ((*ITEMS[:4], (False, None, None)), False, dict(min_clicks=1), (73, 90, 0, np.inf)),
+    (ITEMS, False, dict(until="click", min_clicks=2), (80, 80, 33, np.inf)),  # entry with the last click that is needed
+    (ITEMS, False, dict(until="end", min_clicks=2), (90, 95, 28, np.inf)),  # the previous item was left, this one reached
+    (ITEMS, True, dict(until="end"), (95, np.inf, 0, np.inf)),  # censored, because cut off
+    (ITEMS, True, dict(until="click", min_clicks=1), (80, np.inf, 5, np.inf)),
+    (ITEMS, False, dict(max_seconds=60, beyond="censor"), (60, np.inf, 0, np.inf)),
+    (ITEMS, False, dict(max_seconds=92, beyond="censor"), (90, 95, 0, np.inf)),
+    (ITEMS, False, dict(max_seconds=100, beyond="condition"), (90, 95, 0, 100)),
+    (ITEMS, True, dict(max_seconds=100, beyond="condition"), (95, np.inf, 0, np.inf)),  # may have stayed longer than 100 s
+])  # fmt: skip
+@pytest.mark.every_case
+def test_when_users_enter_and_leave(items, cut_off, asked, expected):
+    assert one(log_of(*items, cut_off=cut_off), **{"min_clicks": 0, **asked}) == expected
 
 
-def test_sessions_enter_with_the_last_click_that_they_need():
-    log = log_of(*ITEMS)
-    assert one(log, until="click", min_clicks=2)[2] == 33.0
-    assert one(log, until="end", min_clicks=2)[2] == 28.0  # the user reached the item when leaving the previous one
-    found = stays(log, min_clicks=4)
-    assert len(found) == 0
-    assert found.excluded == {"fewer than 4 clicks": 1}
-    paper = stays_of_paper(log, min_clicks=3)  # from the beginning
+@pytest.mark.parametrize(("items", "asked", "reason"), [
+    (ITEMS, dict(min_clicks=4), "fewer than 4 clicks"),
+    (ITEMS, dict(min_clicks=0, max_seconds=60, beyond="condition"), "more than 60 seconds"),
+    (ITEMS, dict(min_clicks=0, max_seconds=60, beyond="exclude"), "more than 60 seconds"),
+    (ITEMS, dict(min_clicks=3, max_seconds=50), "more than 50 seconds before click 3"),
+    ((ITEMS[0], (True, None, 4.0)), dict(min_clicks=1), "a click at an unknown time"),
+])  # fmt: skip
+@pytest.mark.every_case
+def test_sessions_that_are_left_out(items, asked, reason):
+    found = stays(log_of(*items), **asked)
+    assert (len(found), found.excluded) == (0, {reason: 1})
+
+
+def test_stays_of_the_paper_are_from_the_beginning():
+    paper = stays_of_paper(log_of(*ITEMS), min_clicks=3)
     assert (paper.lower[0], paper.upper[0], paper.entry[0], paper.limit[0]) == (80.0, 80.0, 0.0, np.inf)
-
-
-def test_a_session_that_was_cut_off_is_censored():
-    assert one(log_of(*ITEMS, cut_off=True), until="end", min_clicks=0)[:2] == (95.0, np.inf)
-    assert one(log_of(*ITEMS, cut_off=True), until="click", min_clicks=1)[:2] == (80.0, np.inf)
-
-
-def test_a_long_session_is_cut_conditioned_on_or_left_out():
-    log = log_of(*ITEMS)
-    assert one(log, min_clicks=0, max_seconds=60, beyond="censor") == (60.0, np.inf, 0.0, np.inf)
-    assert one(log, min_clicks=0, max_seconds=92, beyond="censor") == (90.0, 95.0, 0.0, np.inf)
-    assert one(log, min_clicks=0, max_seconds=100, beyond="condition") == (90.0, 95.0, 0.0, 100.0)
-    interrupted = log_of(*ITEMS, cut_off=True)  # the user may have stayed longer than 100 seconds
-    assert one(interrupted, min_clicks=0, max_seconds=100, beyond="condition") == (95.0, np.inf, 0.0, np.inf)
-    for beyond in ("condition", "exclude"):
-        found = stays(log, min_clicks=0, max_seconds=60, beyond=beyond)
-        assert len(found) == 0
-        assert found.excluded == {"more than 60 seconds": 1}
-    late = stays(log, min_clicks=3, max_seconds=50)
-    assert len(late) == 0
-    assert list(late.excluded) == ["more than 50 seconds before click 3"]
 
 
 @pytest.mark.slow
@@ -243,13 +232,6 @@ def test_ranks_out_of_order_are_taken_in_time():
     for until, clicks in product(("end", "click"), (1, 2, 3)):
         found, expected = (one(log_of(*items), until=until, min_clicks=clicks) for items in (shuffled, ITEMS))
         assert found == expected
-
-
-def test_clicks_at_unknown_times_leave_the_session_out():
-    found = stays(log_of(ITEMS[0], (True, None, 4.0)), min_clicks=1)
-    assert len(found) == 0
-    assert found.excluded == {"a click at an unknown time": 1}
-    assert one(log_of(*ITEMS[:4], (False, None, None)), min_clicks=1)[:2] == (73.0, 90.0)
 
 
 def test_without_times_seconds_add_up_down_the_list():
