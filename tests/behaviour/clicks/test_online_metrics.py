@@ -75,6 +75,8 @@ def test_click_metrics_are_those_of_a_loop(given_sessions, depth, good, judged_o
         refused(lambda: click_metrics(log, depth, good, judged_only), BadLog, "no session is left")
         return
     metrics = click_metrics(log, depth, good, judged_only)
+    known = log.rows.dropna(subset=["grade"]).groupby("topic")
+    judged = {topic: dict(zip(rows["docno"], rows["grade"])) for topic, rows in known}
     assert metrics.excluded == reasons
     assert len(metrics.sessions) == len(whole)
     lists = {}
@@ -89,22 +91,11 @@ def test_click_metrics_are_those_of_a_loop(given_sessions, depth, good, judged_o
         assert [row[metric] for metric in NAMES] == pytest.approx([mean(column) for column in zip(*of)])
         run = metrics.run[metrics.run["query_id"] == name].sort_values("score", ascending=False)
         assert "".join(run["doc_id"]) == lists[name][1]
+        qrels = metrics.qrels[metrics.qrels["query_id"] == name].set_index("doc_id")["relevance"].to_dict()
+        assert qrels == judged.get(row["topic"], {})  # also of documents below the depth
     for _, of_topic in metrics.configurations.groupby("topic", sort=False):
         assert of_topic["n"].is_monotonic_decreasing
         assert [name.split("/")[1] for name in of_topic.index] == [str(i + 1) for i in range(len(of_topic))]
-
-
-def test_evaluate_scores_the_configurations():
-    """ERR@2 with max_rel=4 by hand: 3/16 + 1/2 · 1/16 · 13/16 for grades 2, 1, and accordingly for grades 1, 2."""
-    grades = {"q": dict(a=2, b=1, c=2)}
-    found = [("u", "s1", "q", "abc", 0, [1]), ("u", "s2", "q", "bac", 0, []), ("v", "s1", "q", "abc", 0, [])]
-    metrics = click_metrics(as_log(grades, found), depth=2)
-    scores = evaluate(metrics.qrels, metrics.run, ["ERR@2", "nDCG@2"], by_query=True).loc["run"]
-    assert scores["ERR@2"].to_dict() == pytest.approx({"q/1": 3 / 16 + 13 / 512, "q/2": 1 / 16 + 45 / 512})
-    ideal = 2 + 2 / math.log2(3)  # document c, below the depth, is judged
-    assert scores["nDCG@2"]["q/1"] == pytest.approx((2 + 1 / math.log2(3)) / ideal)
-    table = metrics.configurations.join(scores)
-    assert weighted_correlation(table["ERR@2"], table["UCTR"], table["n"]) == pytest.approx(1.0)
 
 
 def test_lengths_go_along_with_the_run():
@@ -161,9 +152,13 @@ def test_weighted_correlation_is_numpy_s_of_repeated_pairs(triples):
     assert weighted_correlation(3 * x - 1, -y, n / 7) == pytest.approx(-found, abs=1e-9)
 
 
-def test_correlations_of_tiny_and_huge_numbers_are_found():
+def test_correlations_of_tiny_and_huge_numbers_and_of_series():
     x, y, n = np.array([1.0, 2, 4]), np.array([3.0, 1, 7]), np.array([1.0, 2, 3])
-    assert weighted_correlation(x * 1e-200, y * 1e200, n) == pytest.approx(weighted_correlation(x, y, n), abs=1e-12)
+    expected = weighted_correlation(x, y, n)
+    assert weighted_correlation(x * 1e-200, y * 1e200, n) == pytest.approx(expected, abs=1e-12)
+    first, second = (pd.Series(values, list("abc")) for values in (x, y))
+    assert weighted_correlation(first, second, n) == pytest.approx(expected)
+    refused(lambda: weighted_correlation(first, second.iloc[::-1], n), BadParameter, "different indices")
 
 
 @pytest.mark.parametrize("columns, message", [
@@ -194,9 +189,3 @@ def test_click_metrics_of_the_study(data):
     expected = np.corrcoef(table.loc[each["configuration"], "SS"], each["P@5"])[0, 1]
     assert weighted_correlation(table["P@5"], table["SS"], table["n"]) == pytest.approx(expected)
     assert expected > 0.2
-
-
-def test_columns_in_different_orders_are_no_pairs():
-    x, y = pd.Series([1.0, 2, 3], list("abc")), pd.Series([1.0, 3, 2], list("abc"))
-    assert weighted_correlation(x, y, [4, 1, 1]) == pytest.approx(weighted_correlation([1, 2, 3], [1, 3, 2], [4, 1, 1]))
-    refused(lambda: weighted_correlation(x, y.iloc[::-1], [4, 1, 1]), BadParameter, "different indices")
