@@ -1,26 +1,28 @@
-"""Tests of LambdaMART: gradients against loops and LightGBM's objective; training and early stopping."""
+"""Tests of LambdaMART, also of intent-aware measures: ΔM and gradients against loops, training and early stopping."""
 
 import copy
 import math
 import pickle
+from itertools import combinations
 
+import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
+import xgboost
 
-from pyterrier_cwla import evaluate, register_lengths
+from pyterrier_cwla import IntentAware, evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength, NoFiniteValue, UnknownSpec
 from pyterrier_cwla.learning import training_rows
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
 from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.learning.rankers import GroupedRanker
+from pyterrier_cwla.measures.named import measures_of
+from tests.measures.test_intents import given as random_weights
 from tests.support.messages import refused
 
-lightgbm = pytest.importorskip("lightgbm")
-xgboost = pytest.importorskip("xgboost")
-
 NDCG = "nDCG(dcg='exp-log2')"
-SMALL = dict(
-    n_estimators=15, num_leaves=7, min_child_samples=5, n_jobs=1, verbose=-1, deterministic=True, random_state=1
-)
+SMALL = {"num_leaves": 7, "min_child_samples": 5, "n_jobs": 1, "verbose": -1, "deterministic": True, "random_state": 1}
 
 
 def rows(seed=0, queries=40, most=25):
@@ -34,24 +36,25 @@ def rows(seed=0, queries=40, most=25):
     return X, y, np.ceil(np.exp(5 + X[:, 2])), sizes
 
 
-def lambdas_by_loops(objective, y, pred, sizes, gain):
-    """Compute gradients pair by pair, as in Burges (2010) and LightGBM's documentation."""
+def lambdas_by_loops(objective, y, pred, sizes, grades):
+    """Compute gradients pair by pair, as in Burges (2010) and LightGBM's documentation; `grades` are dicts by intent."""
     changes = objective.changes(y, pred, sizes)
     gradient, hessian, start = np.zeros(len(y)), np.zeros(len(y)), 0
     for n, change in zip(sizes, changes):
-        s, r = pred[start : start + n], gain[start : start + n]
+        s, r = pred[start : start + n], grades[start : start + n]
         order = sorted(range(n), key=lambda row: -s[row])  # stable sort
         g, h, total = [0.0] * n, [0.0] * n, 0.0
         for rank, x in enumerate(order[: objective.truncation_level]):
             for y_ in order[rank + 1 :]:
-                if r[x] == r[y_] and (objective.pairs == "gain" or change[x, y_] == 0):
+                if r[x] == r[y_] and objective.pairs == "gain":
                     continue
-                better_below = r[y_] > r[x] or (r[y_] == r[x] and change[x, y_] > 0)
+                more, less = any(r[y_][t] > r[x][t] for t in r[x]), any(r[y_][t] < r[x][t] for t in r[x])
+                better_below = change[x, y_] > 0 if more == less else more
                 up, down = (y_, x) if better_below else (x, y_)
                 weight = abs(change[x, y_])
                 if objective.norm and s[order[0]] != s[order[-1]]:
                     weight /= 0.01 + abs(s[x] - s[y_])
-                rho = 1 / (1 + math.exp(objective.sigmoid * (s[up] - s[down])))
+                rho = (1 - math.tanh(objective.sigmoid * (s[up] - s[down]) / 2)) / 2
                 g[up] -= objective.sigmoid * weight * rho
                 g[down] += objective.sigmoid * weight * rho
                 h[up] += objective.sigmoid**2 * weight * rho * (1 - rho)
@@ -64,22 +67,28 @@ def lambdas_by_loops(objective, y, pred, sizes, gain):
     return gradient, hessian
 
 
-@pytest.mark.parametrize("pairs", ["gain", "all"])
-@pytest.mark.parametrize("norm", [True, False])
+def assert_gradients_are_those_of_loops(objective, y, pred, sizes, grades):
+    found = objective.gradients(y, pred, sizes)
+    assert np.abs(found[0]).max() > 1e-3
+    by_loops = lambdas_by_loops(objective, y, pred, sizes, grades)
+    np.testing.assert_allclose(found, by_loops, rtol=2e-5, atol=2e-6)  # the gradients are float32
+
+
+@pytest.mark.every_case
 @pytest.mark.parametrize("measure", [
-    *(NDCG, "ERR", "TBG", "INST(max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"),
+    *(NDCG, "ERR", "TBG", "TBG(norm='ideal')", "INST(max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"),
     "CWLA(C='rr(rel=2)',A='err',gain='binary')",  # with equal gains, one item satisfies the user
     "CWLA(C='bpm(1,6)',A='etg',max_rel=3)",  # three gains of 1/3 reach the target of 1 despite rounding
 ])  # fmt: skip
-def test_gradients_are_sums_over_pairs(measure, norm, pairs):
+def test_gradients_are_sums_over_pairs(measure):
     _X, y, words, sizes = rows(queries=12, most=9)
-    pred = np.random.default_rng(1).choice([-1.0, 0.0, 0.25, 2.0], len(y))
-    objective = LambdaMART(measure, truncation_level=4, sigmoid=1.5, norm=norm, pairs=pairs, doc_length=words)
-    found = objective.gradients(y, pred, sizes)
-    assert np.abs(found[0]).max() > 1e-3
-    gain = np.minimum(y, 1) if measure == "TBG" or "binary" in measure else y
-    by_loops = lambdas_by_loops(objective, y, pred, sizes, gain)
-    np.testing.assert_allclose(found, by_loops, rtol=2e-5, atol=2e-6)  # the gradients are float32
+    grades = [{"0": grade} for grade in (np.minimum(y, 1) if "TBG" in measure or "binary" in measure else y).tolist()]
+    for pairs in ("gain", "all"):
+        for norm in (True, False):
+            objective = LambdaMART(measure, truncation_level=4, sigmoid=1.5, norm=norm, pairs=pairs, doc_length=words)
+            for far in (2.0, 1e4):  # predictions far apart do not overflow
+                pred = np.random.default_rng(1).choice([-1.0, 0.0, 0.25, far], len(y))
+                assert_gradients_are_those_of_loops(objective, y, pred, sizes, grades)
 
 
 @pytest.mark.parametrize("norm", [True, False])
@@ -91,39 +100,61 @@ def test_for_ndcg_it_is_lightgbms_own_objective(norm, sigmoid):
     """
     X, y, _, sizes = rows()
     own = {"objective": "lambdarank", "lambdarank_truncation_level": 30, "lambdarank_norm": norm, "sigmoid": sigmoid}
-    theirs = lightgbm.LGBMRanker(**own, **SMALL).fit(X, y, group=sizes).predict(X)
-    ours = trained_by_lightgbm(LambdaMART(NDCG, truncation_level=30, norm=norm, sigmoid=sigmoid), X, y, sizes)
+    objective = LambdaMART(NDCG, truncation_level=30, norm=norm, sigmoid=sigmoid)
+    few = {"n_estimators": 15, **SMALL}
+    theirs = lightgbm.LGBMRanker(**own, **few).fit(X, y, group=sizes).predict(X)
+    ours = lightgbm.LGBMRanker(objective=objective, metric="None", **few).fit(X, y, group=sizes).predict(X)
     np.testing.assert_allclose(ours, theirs, atol=1e-4)  # LightGBM reads its sigmoid from a table
     assert np.ptp(ours) > 1
 
 
-def trained_by_lightgbm(objective, X, y, sizes):
-    return lightgbm.LGBMRanker(objective=objective, metric="None", **SMALL).fit(X, y, group=sizes).predict(X)
+def trained_by_lightgbm(objective, metric, learned, held):
+    """Return the best round, the values of the held-out rows by round, and the function that predicts."""
+    (X, y, _, sizes), (X_, y_, _, sizes_) = learned, held
+    stop = [lightgbm.early_stopping(10, verbose=False)]
+    ranker = lightgbm.LGBMRanker(objective=objective, metric="None", n_estimators=300, **SMALL)
+    ranker.fit(X, y, group=sizes, eval_X=X_, eval_y=y_, eval_group=[sizes_], callbacks=stop, eval_metric=metric)
+    return ranker.best_iteration_, ranker.evals_result_["valid_0"], ranker.predict
 
 
-def trained_by_lightgbms_train(objective, X, y, sizes):
+def trained_by_lightgbms_train(objective, metric, learned, held):
+    (X, y, _, sizes), (X_, y_, _, sizes_), found = learned, held, {}
     data = lightgbm.Dataset(X, y, group=sizes)
-    kept = {name: value for name, value in SMALL.items() if name != "n_estimators"}
-    return lightgbm.train({"objective": objective.lightgbm, "metric": "None", **kept}, data, 15).predict(X)
+    booster = lightgbm.train(
+        {"objective": objective.lightgbm, "metric": "None", **SMALL}, data, 300, feval=metric.lightgbm,
+        valid_sets=[lightgbm.Dataset(X_, y_, group=sizes_, reference=data)],
+        callbacks=[lightgbm.early_stopping(10, verbose=False), lightgbm.record_evaluation(found)],
+    )  # fmt: skip
+    return booster.best_iteration, found["valid_0"], booster.predict
 
 
-def trained_by_xgboost(objective, X, y, sizes):
-    data = xgboost.DMatrix(X, y)
-    data.set_group(sizes)
-    booster = xgboost.train({"max_depth": 3, "nthread": 1, "base_score": 0}, data, 15, obj=objective.xgboost)
-    return booster.predict(data)
+def trained_by_xgboost(objective, metric, learned, held):
+    data, held_out = (xgboost.DMatrix(X, y, group=sizes) for X, y, _, sizes in (learned, held))
+    parameters, found = {"max_depth": 3, "nthread": 1, "base_score": 0, "disable_default_eval_metric": 1}, {}
+    booster = xgboost.train(
+        parameters, data, 300, obj=objective.xgboost, custom_metric=metric.xgboost, evals=[(held_out, "held_out")],
+        maximize=True, early_stopping_rounds=10, evals_result=found, verbose_eval=False,
+    )  # fmt: skip
+    best = booster.best_iteration + 1
+    return best, found["held_out"], lambda X: booster.predict(xgboost.DMatrix(X), iteration_range=(0, best))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", ["TBG", "TBG(norm='ideal')@10", "ERR", "INST(max_rel=3)", "AP", "RBP(p=0.8,rel=2)"])
 @pytest.mark.parametrize("train", [trained_by_lightgbm, trained_by_lightgbms_train, trained_by_xgboost])
-def test_every_way_to_train_raises_the_measure(train, measure):
-    X, y, words, sizes = rows()
-    score = EvalMeasure(measure, doc_length=words)
-    pred = train(LambdaMART(measure, truncation_level=10, doc_length=words), X, y, sizes)
-    learned, unlearned = (score.value(y, scores, sizes) for scores in (pred, np.zeros(len(y))))
-    by_chance = np.mean([score.value(y, np.random.default_rng(seed).random(len(y)), sizes) for seed in range(20)])
-    assert learned > 1.1 * max(by_chance, unlearned)
+def test_every_way_to_train_raises_the_measure_and_stops_early_by_it(train, measure):
+    learned, held = rows(queries=60), rows(seed=1, queries=60)
+    objective = LambdaMART(measure, truncation_level=10, doc_length=learned[2])
+    metric = EvalMeasure(measure, doc_length=[learned[2], held[2]])
+    best, found, predict = train(objective, metric, learned, held)
+    (values,) = found.values()
+    assert 0 < best < 290
+    assert max(values) == values[best - 1]
+    X, y, _, sizes = held
+    assert max(values) == pytest.approx(metric.value(y, predict(X), sizes), abs=1e-6)
+    X, y, _, sizes = learned
+    by_chance = np.mean([metric.value(y, np.random.default_rng(seed).random(len(y)), sizes) for seed in range(20)])
+    assert metric.value(y, predict(X), sizes) > 1.1 * max(by_chance, metric.value(y, np.zeros(len(y)), sizes))
 
 
 def test_weights_are_of_rows_in_lightgbm_and_of_queries_in_xgboost():
@@ -146,35 +177,6 @@ def test_gradients_are_the_same_for_any_number_of_threads(monkeypatch):
     for measure in ("TBG", "INST(max_rel=3)", "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)"):
         one, two = (LambdaMART(measure, doc_length=words, n_jobs=n).gradients(y, X[:, 0], sizes) for n in (1, 2))
         np.testing.assert_array_equal(one, two)
-    refused(lambda: LambdaMART("ERR", n_jobs=0), BadParameter, "n_jobs must be")
-
-
-def test_equals_change_places_freely_and_better_ones_are_pulled_up():
-    gradient, hessian = LambdaMART("ERR").gradients([0, 3, 0, 0], np.zeros(4), [4])
-    assert gradient[1] < 0
-    assert (gradient[[0, 2, 3]] >= 0).all()
-    assert gradient.sum() == pytest.approx(0, abs=1e-7)
-    assert (hessian >= 0).all()
-    for labels in ([0, 0, 0], [2, 2, 2]):
-        assert not np.any(LambdaMART("ERR").gradients(labels, [3.0, 2.0, 1.0], [3]))
-    assert not np.any(LambdaMART("TBG", doc_length=[10]).gradients([1], [0.0], [1]))
-
-
-def test_the_first_read_of_equal_gains_is_pulled_up():
-    given = ([0, 1, 0], [3.0, 2.0, 1.0], [3])  # users who stop at the relevant item spend time only on items above it
-    words = [900, 100, 10]
-    gain = LambdaMART("TBG", norm=False, pairs="gain", doc_length=words).gradients(*given)[0]
-    both = LambdaMART("TBG", norm=False, doc_length=words).gradients(*given)[0]
-    assert both[0] > gain[0]
-    assert both[2] < gain[2]
-    assert both[1] == gain[1]
-
-
-def test_predictions_far_apart_neither_pull_nor_overflow():
-    gradient, hessian = LambdaMART("ERR", norm=False).gradients([2, 0, 1], [1e4, 0.0, -1e4], [3])
-    assert np.isfinite([gradient, hessian]).all()
-    assert gradient[0] == 0  # its prediction is far above both others
-    assert gradient[2] == -gradient[1] < 0
 
 
 @pytest.mark.parametrize(("measure", "labels", "smaller"), [
@@ -199,8 +201,7 @@ def test_gains_without_a_finite_score_are_the_error_of_scores(measure, labels):
         lambda: LambdaMART(measure).gradients(*given, [3]),
         lambda: LambdaMART(measure).changes(*given, [3]),
     ):
-        with pytest.raises(NoFiniteValue, match=r"nDCG.*: the score or its normaliser is too large"):
-            call()
+        assert "nDCG" in refused(call, NoFiniteValue, ": the score or its normaliser is too large")
 
 
 def test_labels_may_be_any_gains():
@@ -211,28 +212,21 @@ def test_labels_may_be_any_gains():
     assert objective.gradients(gains, [4, 3, 2, 1], [4])[0][2] < 0
 
 
-def test_a_measures_own_table_knows_the_words_of_documents():
-    X, y, words, sizes = rows(queries=5)
-    docno = [f"d{row}" for row in range(len(y))]
-    register_lengths("of_rows", dict(zip(docno, words.tolist())))
-    by_table = LambdaMART("TBG(lengths='of_rows',norm='ideal')", docno=docno).gradients(y, X[:, 0], sizes)
-    by_column = LambdaMART("TBG(norm='ideal')", doc_length=words).gradients(y, X[:, 0], sizes)
-    np.testing.assert_array_equal(by_table, by_column)
-    bound = LambdaMART("TBG(norm='ideal')", truncation_level=3).bound(doc_length=words)
-    assert bound.truncation_level == 3
-    assert bound.doc_length is words
-
-
 def test_an_objective_travels_without_what_it_was_trained_with():
     X, y, words, sizes = rows(queries=6)
-    objective = LambdaMART("TBG", doc_length=words)
-    before = objective.gradients(y, X[:, 0], sizes)
-    again = pickle.loads(pickle.dumps(objective)).gradients(y, X[:, 0], sizes)
-    np.testing.assert_array_equal(before, again)
-    assert copy.deepcopy(objective) is objective
-    metric = pickle.loads(pickle.dumps(EvalMeasure("TBG", doc_length=words)))
-    assert metric.value(y, X[:, 0], sizes) == EvalMeasure("TBG", doc_length=words).value(y, X[:, 0], sizes)
+    qid, docno, _words, pred, of_query, qrels = rows_of_intents(2)
+    aware = LambdaMART(IntentAware(measure="ERR"), qrels=qrels, qid=qid, docno=docno)
+    assert repr(aware) == "LambdaMART(\"IntentAware(measure='ERR')\")"
     assert repr(LambdaMART("ERR", norm=False, sigmoid=2)) == "LambdaMART('ERR', sigmoid=2, norm=False)"
+    by_intent = (np.zeros(len(qid)), pred, of_query)
+    for objective, given_rows in (LambdaMART("TBG", doc_length=words), (y, X[:, 0], sizes)), (aware, by_intent):
+        before = objective.gradients(*given_rows)
+        np.testing.assert_array_equal(before, pickle.loads(pickle.dumps(objective)).gradients(*given_rows))
+        assert copy.deepcopy(objective) is objective
+    bound = LambdaMART(IntentAware(measure="ERR"), qrels=qrels).bound(docno=docno, qid=qid)
+    np.testing.assert_array_equal(before, bound.gradients(*by_intent))
+    metric = EvalMeasure("TBG", doc_length=words)
+    assert pickle.loads(pickle.dumps(metric)).value(y, X[:, 0], sizes) == metric.value(y, X[:, 0], sizes)
     size = len(pickle.dumps(err := LambdaMART("ERR")))
     err.gradients(np.zeros(10_000), np.zeros(10_000), [10_000])
     assert len(pickle.dumps(err)) == size
@@ -246,60 +240,22 @@ def as_frames(y, pred, sizes):
     return qrels, run
 
 
-@pytest.mark.parametrize(
-    "measure", ["ERR", "nDCG@5", "GeometricMean(measure='AP')", "Bpref", "NumRet", "Residual(measure='ERR')"]
-)
+COST = "CWLA(C='rr',A='items',gain='exponential',max_rel=3,end='stop')"
+OF_ROUNDS = {"ERR": True, "nDCG@5": True, "GeometricMean(measure='AP')": True, "Bpref": True, "NumRet": True,
+             "Residual(measure='ERR')": True, "ESL": False, "GeometricMean(measure='ESL')": False,
+             COST: True}  # the default of costs of user models  # fmt: skip
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("measure", OF_ROUNDS)
 def test_the_measure_of_a_round_is_that_of_evaluate(measure):
     X, y, _, sizes = rows()
     pred = np.round(X[:, 0])
     name, value, higher = EvalMeasure(measure)(y, pred, None, sizes)
-    assert higher
+    assert higher == OF_ROUNDS[measure]
+    assert EvalMeasure(measure, greater_is_better=not higher)(y, pred, None, sizes) == (name, value, not higher)
     assert value == pytest.approx(evaluate(*as_frames(y, pred, sizes), [measure]).iloc[0, 0], rel=1e-12)
     assert EvalMeasure(name).measure == EvalMeasure(measure).measure
-
-
-def test_of_costs_and_search_lengths_less_is_better():
-    """Documents of equal predictions are in any order."""
-    cost = "CWLA(C='rr',A='items',gain='exponential',max_rel=3,end='stop')"
-    metric = EvalMeasure(cost, greater_is_better=False)
-    best, worst = metric([3, 0, 0], [3.0, 2.0, 1.0], None, [3]), metric([0, 0, 3], [3.0, 2.0, 1.0], None, [3])
-    assert best[1] < worst[1]
-    assert not best[2]
-    assert EvalMeasure(cost).greater_is_better  # the default of costs of user models
-    assert EvalMeasure("ESL")([0, 0, 1], [1.0, 1.0, 1.0], None, [3]) == ("ESL", 1.0, False)
-    assert EvalMeasure("GeometricMean(measure='ESL')")([0, 1], [2.0, 1.0], None, [2])[1:] == (1.0, False)
-    assert EvalMeasure("ESL", greater_is_better=True).greater_is_better
-
-
-@pytest.mark.slow
-def test_lightgbm_and_xgboost_stop_early_by_it():
-    X, y, words, sizes = rows(queries=60)
-    X_, y_, words_, sizes_ = rows(seed=1, queries=60)
-    objective, metric = LambdaMART("TBG", doc_length=words), EvalMeasure("TBG", doc_length=words_)
-    ranker = lightgbm.LGBMRanker(objective=objective, metric="None", **SMALL | {"n_estimators": 300}).fit(
-        X, y, group=sizes, eval_X=X_, eval_y=y_, eval_group=[sizes_], callbacks=[lightgbm.early_stopping(10, verbose=False)],
-        eval_metric=EvalMeasure("TBG", doc_length=[words, words_]),
-    )  # fmt: skip
-    assert 0 < ranker.best_iteration_ < 290
-    history, value = ranker.evals_result_["valid_0"]["TBG"], metric.value(y_, ranker.predict(X_), sizes_)
-    assert max(history) == history[ranker.best_iteration_ - 1] == pytest.approx(value)
-    kept = {name: value for name, value in SMALL.items() if name != "n_estimators"}
-    data = lightgbm.Dataset(X, y, group=sizes)
-    booster = lightgbm.train(
-        {"objective": objective.lightgbm, "metric": "None", **kept}, data, 300,
-        valid_sets=[lightgbm.Dataset(X_, y_, group=sizes_, reference=data)], feval=metric.lightgbm,
-        callbacks=[lightgbm.early_stopping(10, verbose=False)],
-    )  # fmt: skip
-    assert 0 < booster.best_iteration < 290
-    data, held_out = xgboost.DMatrix(X, y, group=sizes), xgboost.DMatrix(X_, y_, group=sizes_)
-    history = {}
-    booster = xgboost.train(
-        {"max_depth": 3, "nthread": 1, "base_score": 0, "disable_default_eval_metric": 1}, data, 300,
-        obj=objective.xgboost, custom_metric=metric.xgboost, evals=[(held_out, "held_out")], maximize=True,
-        early_stopping_rounds=10, evals_result=history, verbose_eval=False,
-    )  # fmt: skip
-    assert 0 < booster.best_iteration < 290
-    assert max(history["held_out"]["TBG"]) == pytest.approx(booster.best_score)
 
 
 @pytest.mark.parametrize(("measure", "options", "error", "says"), [
@@ -312,7 +268,7 @@ def test_lightgbm_and_xgboost_stop_early_by_it():
     ("nDCGG", {}, UnknownSpec, "Near: 'nDCG'"),
     ("CWLA(C='rr',A='err')", {}, BadParameter, "max_rel"),
     ("ERR", {"truncation_level": 0}, BadParameter, "truncation_level must be a whole number"),
-    ("ERR", {"sigmoid": -1}, BadParameter, "sigmoid must be"),
+    ("ERR", {"sigmoid": -1}, BadParameter, "sigmoid must be"), ("ERR", {"n_jobs": 0}, BadParameter, "n_jobs must be"),
     ("ERR", {"pairs": "some"}, BadParameter, "'gain' or 'all'"),
     ("AP(judged_only=True)", {}, BadParameter, "Use the measure without judged_only="),
     ("CWLA(C='rr',A='err',max_rel=1)", {}, BadJudgments, "grade 2, above max_rel=1"),
@@ -324,8 +280,7 @@ def test_what_cannot_be_learned_from_is_one_clear_error(measure, options, error,
     if "of four" in measure:
         (tmp_path / "words.csv").write_text("docno,words\na,1\nb,1\nc,1\nd,1\n")
         measure = measure.replace("of four", str(tmp_path / "words.csv"))
-    with pytest.raises(error, match=says.replace("(", r"\(")):
-        LambdaMART(measure, **options).gradients([0, 2, 1, 0], np.zeros(4), [4])
+    refused(lambda: LambdaMART(measure, **options).gradients([0, 2, 1, 0], np.zeros(4), [4]), error, says)
 
 
 @pytest.mark.parametrize(("y", "pred", "group", "error", "says"), [
@@ -342,16 +297,188 @@ def test_what_cannot_be_learned_from_is_one_clear_error(measure, options, error,
 ])  # fmt: skip
 def test_rows_that_do_not_fit_are_one_clear_error(y, pred, group, error, says):
     for call in (LambdaMART("ERR").gradients, LambdaMART("ERR").changes):
-        with pytest.raises(error, match=says):
-            call(y, pred, group)
+        refused(lambda: call(y, pred, group), error, says)  # noqa: B023
 
 
 def test_sets_that_cannot_be_told_apart_are_an_error():
     metric = EvalMeasure("TBG", doc_length=[[1, 2], [3, 4], [5]])
     refused(lambda: metric.value([0, 1], [1, 2], [2]), BadParameter, "two sets have 2 rows")
     refused(lambda: metric.value([0, 1, 0], [1, 2, 3], [3]), BadParameter, "no doc_length has 3 rows")
-    with pytest.raises(BadParameter, match="has no queries"):
-        LambdaMART("ERR").xgboost(np.zeros(2), xgboost.DMatrix(np.zeros((2, 1)), [0, 1]))
-    with pytest.raises(BadParameter, match="XGBoost weights queries"):
-        LambdaMART("ERR").xgboost(np.zeros(2), xgboost.DMatrix(np.zeros((2, 1)), [0, 1], qid=[7, 7], weight=[1, 2]))
+
+    def gradients(**given):
+        return LambdaMART("ERR").xgboost(np.zeros(2), xgboost.DMatrix(np.zeros((2, 1)), [0, 1], **given))
+
+    refused(gradients, BadParameter, "has no queries")
+    refused(lambda: gradients(qid=[7, 7], weight=[1, 2]), BadParameter, "XGBoost weights queries")
     refused(lambda: LambdaMART("ERR").gradients([0, 1], [0, 0], [2], weight=[1]), BadParameter, "weight has")
+
+
+COLUMNS = ["query_id", "doc_id", "relevance", "iteration"]
+
+
+def rows_of_intents(seed, queries=6, most=7, intents=3):
+    """Return query, document, words and prediction of rows, sizes of groups, and judgments by intent.
+
+    Some documents are not judged for an intent, some intents have no relevant document, and some judged documents are
+    no rows.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, most + 1, queries)
+    qid = np.repeat([f"q{number}" for number in rng.permutation(queries)], sizes)
+    docno = np.array([f"d{number}" for number in rng.permutation(len(qid))])
+    judged = [
+        (query, document, int(rng.choice([0, 0, 1, 2, 3])) * (intent < 3 or number % 2), f"{query}/{intent}")
+        for number, (query, document) in enumerate(zip(qid, docno))
+        for intent in range(intents)
+        if rng.random() < 0.8
+    ]
+    qrels = pd.DataFrame([*judged, ("q0", "elsewhere", 3, "q0/0")], columns=COLUMNS)
+    pred = rng.choice([0.0, 1.0, 2.0, 3.5], len(qid))
+    return qid, docno, rng.choice([10.0, 200.0, 900.0], len(qid)), pred, sizes, qrels
+
+
+def rescored(measure, qrels, qid, docno, words, order):
+    """Return the score by `evaluate` of one query, whose rows are in this order."""
+    query = qid[order[0]]
+    run = pd.DataFrame({"query_id": query, "doc_id": docno[order], "score": -np.arange(len(order), dtype=float)})
+    judged = qrels[qrels.doc_id.isin(docno)]
+    if not (judged.query_id == query).any():
+        return 0.0
+    scores = evaluate(judged, run.assign(doc_length=words[order]), [measure], by_query=True)
+    return float(scores.droplevel("run").loc[query].iloc[0])
+
+
+INNER = [
+    "ERR", "nDCG@3", "AP", "TBG", "TBG(norm='ideal')@4", "RBP(p=0.5,rel=1)", "INST(max_rel=3)", "RR",
+    "CWLA(C='rbp(0.8)',A='max',max_rel=3)", "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)", "UMeasure(T=30,max_rel=3,effort='ratio(4)')",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pyterrier_cwla.errors.CWLAWarning")
+@pytest.mark.parametrize("weights", ["uniform", "given"])
+@pytest.mark.parametrize("inner", INNER)
+def test_a_swap_changes_the_score_as_rescoring_says(inner, weights):
+    qid, docno, words, pred, sizes, qrels = rows_of_intents(len(inner))
+    measure = IntentAware(measure=inner, weights="uniform" if weights == "uniform" else random_weights(qrels))
+    objective = LambdaMART(measure, qrels=qrels, qid=qid, docno=docno, doc_length=words)
+    found = objective.changes(np.zeros(len(qid)), pred, sizes)
+    (alone,) = measures_of([inner])
+    if inner.startswith("TBG"):
+        measure = measure(measure=alone(lengths=dict(zip(docno, words.tolist(), strict=True))))
+    start, moved = 0, 0
+    for n, changes in zip(sizes, found, strict=True):
+        order = start + np.argsort(-pred[start : start + n], kind="stable")
+        before = rescored(measure, qrels, qid, docno, words, order)
+        for a, b in combinations(range(n), 2):
+            other = order.copy()
+            other[[a, b]] = other[[b, a]]
+            change = rescored(measure, qrels, qid, docno, words, other) - before
+            x, y = order[a] - start, order[b] - start
+            assert changes[x, y] == changes[y, x] == pytest.approx(change, abs=1e-10)
+            moved += abs(change) > 1e-6
+        start += n
+    assert moved > 5
+
+
+def grades_of(qrels, weights, qid, docno):
+    """Return a dict of the grades of each row by intent, for intents that have users."""
+    table = qrels[qrels.doc_id.isin(docno)].set_index(["query_id", "doc_id", "iteration"]).relevance
+    relevant = table[table > 0].reset_index().groupby("query_id").iteration.unique().to_dict()
+    shares = weights or {query: {one: 1 / len(names) for one in names} for query, names in relevant.items()}
+    return [
+        {intent: max(table.get((query, document, intent), 0), 0) for intent, p in shares.get(query, {}).items() if p}
+        for query, document in zip(qid, docno)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.every_case
+@pytest.mark.parametrize("weights", ["uniform", "given"])
+@pytest.mark.parametrize("inner", ["ERR", "TBG", "INST(max_rel=3)"])
+def test_gradients_of_intents_are_sums_over_pairs(inner, weights):
+    qid, docno, words, pred, sizes, qrels = rows_of_intents(7, queries=9)
+    table = None if weights == "uniform" else random_weights(qrels)
+    grades = grades_of(qrels, table, qid, docno)
+    if inner == "TBG":  # binary gains
+        grades = [{intent: min(grade, 1) for intent, grade in of.items()} for of in grades]
+    for pairs in ("all", "gain"):
+        objective = LambdaMART(
+            IntentAware(measure=inner, weights=table or "uniform"), truncation_level=4, norm=pairs == "all",
+            pairs=pairs, qrels=qrels, qid=qid, docno=docno, doc_length=words,
+        )  # fmt: skip
+        assert_gradients_are_those_of_loops(objective, np.zeros(len(qid)), pred, sizes, grades)
+
+
+@pytest.mark.parametrize("inner", ["ERR", "nDCG@3", "TBG", "AP", "CWLA(C='inst(1)',A='erg',max_rel=3)"])
+def test_one_intent_is_the_measure_itself(inner):
+    qid, docno, words, pred, sizes, _ = rows_of_intents(3, queries=12)
+    y = np.random.default_rng(0).choice([0, 1, 2, 3], len(qid))
+    y[np.isin(qid, ["q1", "q2"])] = 1
+    qrels = pd.DataFrame({"query_id": qid, "doc_id": docno, "relevance": y, "iteration": "0"})
+    known = {"docno": docno, "doc_length": words}
+    plain = LambdaMART(inner, **known).gradients(y, pred, sizes)
+    aware = LambdaMART(IntentAware(measure=inner), qrels=qrels, qid=qid, **known).gradients(y, pred, sizes)
+    for one, other in zip(plain, aware, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def training(seed):
+    """Return features, query, document, highest grade and judgments; each intent has a feature of its own."""
+    rng = np.random.default_rng(seed)
+    X, qid, docno = rng.normal(size=(480, 3)), np.repeat(np.arange(40), 12).astype(str), np.arange(480).astype(str)
+    grades = (X[:, :2] + 0.3 * rng.normal(size=(480, 2)) > 1).astype(int)
+    judged = [(qid[row], docno[row], grades[row, t], str(t)) for row in range(480) for t in (0, 1)]
+    return X, qid, docno, grades.max(axis=1), pd.DataFrame(judged, columns=COLUMNS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", [
+    lightgbm.LGBMRanker(n_estimators=20, min_child_samples=5, n_jobs=1, verbosity=-1), xgboost.XGBRanker(n_estimators=20, n_jobs=1)
+], ids=["lightgbm", "xgboost"])  # fmt: skip
+def test_training_raises_the_measure_of_intents(library):
+    (X, qid, docno, y, qrels), (X_, qid_, docno_, y_, qrels_) = training(seed=0), training(seed=1)
+    measure = IntentAware(measure="RR", weights={query: {"0": 0.9, "1": 0.1} for query in set(qid)})
+    mixed = np.random.default_rng(1).permutation(len(X))
+    trained = GroupedRanker(library, objective=LambdaMART(measure, qrels=qrels))
+    pred = trained.fit(X[mixed], y[mixed], qid=qid[mixed], docno=docno[mixed]).predict(X_)
+
+    def value(scores):
+        run = pd.DataFrame({"query_id": qid_, "doc_id": docno_, "score": scores})
+        return evaluate(qrels_, run, [measure]).iloc[0, 0]
+
+    assert value(pred) > 1.5 * value(X_[:, 2])
+    assert value(pred) > value(X_[:, 0] + X_[:, 1])  # most users have the first intent
+    assert trained.score(X_, y_, qid=np.char.add("other ", qid_), docno=docno_) > 0.5  # nDCG of the labels
+
+
+def test_numbers_as_ids():
+    qrels = pd.DataFrame([("1", "7", 1, "a"), ("1", "8", 1, "b")], columns=COLUMNS)
+    change = LambdaMART(IntentAware(measure="RR"), qrels=qrels, qid=[1, 1], docno=[7, 9]).changes([0, 0], [1, 2], [2])
+    assert change[0][0, 1] == 0.5  # only the intents of the rows have users
+
+
+def test_errors_of_intents():
+    aware = IntentAware(measure="ERR")
+    qrels = pd.DataFrame([("q", "a", 1, "x"), ("q", "b", 1, "y")], columns=COLUMNS)
+
+    def changes(measure=aware, **known):
+        known = {"qrels": qrels, "qid": ["q", "q"], "docno": ["a", "b"]} | known
+        return LambdaMART(measure, **known).changes([0, 1], [0.0, 0.0], [2])
+
+    refused(lambda: LambdaMART(aware), BadParameter, "reads the intents of the judgments: LambdaMART needs qrels=")
+    refused(lambda: changes("ERR"), BadParameter, "qrels= are for intent-aware measures; the grades of ERR are the lab")
+    refused(lambda: changes("IntentAware(measure='Bpref')"), BadParameter, "follows no user model")
+    judged_only = 'IntentAware(measure="TBG(judged_only=True)")'
+    refused(lambda: changes(judged_only), BadParameter, "does not remove or change rows", "without judged_only=")
+    for name in ("qid", "docno"):
+        refused(lambda: changes(**{name: None}), BadParameter, f"needs {name}=, one value per row")  # noqa: B023
+        refused(lambda: changes(**{name: ["q"]}), BadParameter, f"{name} has 1 values, but there are 2")  # noqa: B023
+    refused(lambda: changes(qid=["q", "r"]), BadParameter, "row 1 has another qid than the first row of its group")
+    refused(lambda: changes(docno=["a", "a"]), BadParameter, "row 1: document 'a' occurs twice in query 'q'")
+    refused(lambda: changes(docno=["x", "y"]), BadJudgments, "qrels= judge none of the rows")
+    refused(lambda: changes(qrels=qrels.drop(columns="iteration")), BadJudgments, "have no column 'iteration'")
+    refused(lambda: changes(IntentAware(measure="ERR", weights={"q": {"x": 1}})), BadJudgments, "'y' has no weight")
+    refused(lambda: changes(IntentAware(measure="TBG")), MissingLength, "needs the length of every training row")
+    ranker = GroupedRanker(objective="IntentAware(measure='ERR')")
+    refused(lambda: ranker.fit(np.zeros((2, 1)), [0, 1], qid=["q", "q"]), BadParameter, "LambdaMART needs qrels=")
