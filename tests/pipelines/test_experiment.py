@@ -8,18 +8,19 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import ir_measures
+import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
 from ir_measures import AP, nDCG
 
-from pyterrier_cwla import CWLA, TBG, Residual, register_lengths
+from pyterrier_cwla import CWLA, TBG, QMeasure, Residual, aggregation, continuation, register_lengths
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.measures.labels import labelled
 from tests.support.generated import as_pyterrier, collection, harmless
+from tests.support.messages import refused
 
-pytestmark = [pytest.mark.slow,
-              pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels")]  # fmt: skip
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*topic.s. not found in qrels")]
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
 MEASURES = [AP, nDCG @ 10, TBG, RBP, Residual(measure=RBP)]
@@ -54,12 +55,7 @@ def row(table, name):
     return {m: v for m, v in table.set_index("name").loc[name].items() if m in map(str, MEASURES)}
 
 
-def test_an_experiment_has_our_columns_also_with_default_lengths():
-    other = as_pyterrier(OTHER.run)
-    table = pt.Experiment([RUN, other], TOPICS, QRELS, MEASURES, names=["a", "b"])
-    assert sorted(table.columns) == sorted(["name", *map(str, MEASURES)])
-    assert row(table, "a") == pytest.approx(means(RUN), abs=1e-12)
-    assert row(table, "b") == pytest.approx(means(other), abs=1e-12)
+def test_lengths_are_those_of_the_column_or_else_of_the_default_table():
     given = {"names": ["plain", "column"], "validate": "error"}
     runs = [RUN.drop(columns="doc_length"), RUN.assign(doc_length=7)]
     register_lengths(WORDS)
@@ -67,38 +63,6 @@ def test_an_experiment_has_our_columns_also_with_default_lengths():
     expected = [means(RUN.assign(doc_length=RUN.docno.map(WORDS)))["TBG"], means(runs[1])["TBG"]]
     assert table["TBG"].tolist() == pytest.approx(expected, abs=1e-12)
     assert abs(expected[0] - expected[1]) > 0.01
-
-
-ORDER = """
-import ir_measures, pandas as pd, pyterrier as pt
-from ir_measures import AP
-from pyterrier_cwla import CWLA, TBG, GradedTBG, QMeasure, Residual
-qrels = pd.DataFrame({"qid": ["1", "2"], "docno": ["a", "a"], "label": [1, 1]})
-run = pd.DataFrame({"qid": ["1", "2"], "docno": ["a", "b"], "score": [1.0, 1.0], "rank": [0, 0], "doc_length": 9})
-topics = pd.DataFrame({"qid": ["1", "2"], "query": ["x", "y"]})
-cell = CWLA(C="rbp(0.5)", A="erg", max_rel=1, label="a cell")
-measures = [QMeasure, TBG, AP, cell, GradedTBG, TBG @ 20, TBG(half_life=9), Residual(measure=cell)]
-for asked in (measures, measures[::-1], sorted(measures, key=str)):
-    found = pt.Experiment([run], topics, qrels, asked)
-    ours = [str(measure) for measure in asked if measure != AP]
-    assert list(found)[1:] == ["AP", *ours], list(found)
-    by_query = pt.Experiment([run], topics, qrels, asked, perquery=True)
-    assert list(by_query.measure[:8]) == ["AP", *ours], by_query
-for _ in range(2):
-    print(*ir_measures.calc_aggregate(set(measures), pt.model.to_ir_measures(qrels), pt.model.to_ir_measures(run)))
-    measures = [TBG @ number for number in (3, 1, 2)]
-"""
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("seed", ["0", "1", "2"])
-def test_columns_have_the_order_asked_for_with_any_seed(seed):
-    """ir_measures collects measures in sets, whose order depends on the seed of Python's hashes."""
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
-    command = [sys.executable, "-W", "ignore", "-c", ORDER]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[1] == "TBG@1 TBG@2 TBG@3"  # not validated: by name
 
 
 def test_labels_are_the_columns_of_experiments():
@@ -111,10 +75,40 @@ def test_labels_are_the_columns_of_experiments():
     assert found.iloc[0][["longer", "TBG", "users of RBP"]].tolist() == pytest.approx(list(plain.values()), abs=1e-12)
     by_query = pt.Experiment([RUN], TOPICS, QRELS, measures, names=["a"], perquery=True)
     assert set(by_query.measure) == {"longer", "AP", "TBG", "users of RBP"}
-    with pytest.raises(BadParameter, match="two measures are called 'TBG'"):
-        pt.Experiment([RUN], TOPICS, QRELS, [words, AP, longer])
-    with pytest.raises(BadParameter, match="two measures are called 'same'"):
-        pt.Experiment([RUN], TOPICS, QRELS, [words(label="same"), RBP(label="same")])
+    for twice, name in (([words, AP, longer], "TBG"), ([words(label="same"), RBP(label="same")], "same")):
+        says = f"two measures are called '{name}'"
+        refused(lambda: pt.Experiment([RUN], TOPICS, QRELS, twice), BadParameter, says)  # noqa: B023
+
+
+def test_significance_is_that_of_the_values_per_query():
+    given = [RUN, as_pyterrier(OTHER.run)], TOPICS, QRELS, MEASURES
+    values = pt.Experiment(*given, names=["a", "b"], perquery=True)
+    options = {"names": ["a", "b"], "baseline": 0, "correction": "holm", "round": {str(TBG): 2}}
+    tested = pt.Experiment(*given, **options).set_index("name").loc["b"]
+    wide = values.pivot(index=["name", "qid"], columns="measure", values="value")
+    for measure in map(str, MEASURES):
+        of_b = wide.loc["b", measure]
+        difference = of_b - wide.loc["a", measure]
+        assert tested[measure] == pytest.approx(of_b.mean(), abs=1e-12 if measure != "TBG" else 0.005)
+        assert [tested[f"{measure} {sign}"] for sign in "+-"] == [(difference > 0).sum(), (difference < 0).sum()]
+        assert 0 <= tested[f"{measure} p-value"] <= tested[f"{measure} p-value corrected"]
+    assert tested["TBG"] == np.round(tested["TBG"], 2)
+
+
+def test_texts_are_names_of_measures_and_ids_are_strings():
+    run = pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": [1.0], "rank": [0]})
+    topics, qrels = run[["qid"]], pd.DataFrame({"qid": ["1"], "docno": ["a"], "label": [1]})
+    table = pt.Experiment([run], topics, qrels, ["map", "RBP(rel=1)", RBP])
+    assert table.columns.tolist() == ["name", "map", "RBP(rel=1)", str(RBP)]
+    assert table.loc[0, "RBP(rel=1)"] == pytest.approx(0.2)
+    with pytest.raises(ValueError, match=r"give TBG\(lengths=…\)"):
+        pt.Experiment([run], topics, qrels, ["TBG"])
+    source = pt.Transformer.from_df(run)
+    with pytest.raises(ValueError, match=r"no measure 'TBC'.*TBG"):
+        pt.GridSearch(source, {source: {"df": [run]}}, topics, qrels, "TBC")
+    run, topics, qrels = (frame.assign(qid=1) for frame in (run, topics, qrels))
+    with pytest.raises(ValueError, match=r"query_id of the judgments must be strings.*convert it with \.astype\(str\)"):
+        pt.Experiment([run], topics, qrels, [RBP])
 
 
 @pytest.mark.parametrize("batch_size", [2, 5, 100])
@@ -141,10 +135,9 @@ def test_saved_runs_lose_their_columns_but_not_their_lengths(tmp_path):
         pt.Experiment([Mixture()], TOPICS, QRELS, [TBG], save_mode="reuse", **given)
     given = {"names": ["mixture"], "validate": "error"}
     assert pt.Experiment([Mixture()], TOPICS, QRELS, [TBG, AP], **given)["TBG"][0] > 0
-    with pytest.raises(ValueError, match="doc_length"):
-        pt.Experiment([Mixture(lengths=False)], TOPICS, QRELS, [TBG, AP], **given)
-    with pytest.raises(ValueError, match="doc_length"):
-        pt.Experiment([RUN.drop(columns="doc_length")], TOPICS, QRELS, [TBG], **given)
+    for without in (Mixture(lengths=False), RUN.drop(columns="doc_length")):
+        with pytest.raises(ValueError, match="doc_length"):
+            pt.Experiment([without], TOPICS, QRELS, [TBG, AP], **given)
     bound = TBG(lengths=WORDS, missing="mean")
     pt.Experiment([Mixture(lengths=False)], TOPICS, QRELS, [bound, RBP], **given)
 
@@ -161,11 +154,28 @@ def test_a_grid_scan(jobs):
         assert values == pytest.approx(means(Mixture(share)(TOPICS), qrels=QRELS), abs=1e-12)
 
 
+def of_a_notebook():
+    """Return a measure of functions that worker processes cannot import."""
+
+    @continuation
+    def bored(view, after: float = 2):
+        return after / (after + view.i)
+
+    @aggregation
+    def second_thoughts(view, share: float):
+        return share * view.best + (1 - share) * view.G / view.i
+
+    return CWLA(C="bored(3)", A=second_thoughts(0.5), max_rel=3)
+
+
+@pytest.mark.every_case
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("measure", [TBG(half_life=120), RBP(label="of RBP"), TBG(lengths=WORDS, missing="mean") @ 5])
+@pytest.mark.parametrize(
+    "measure", [TBG(half_life=120), RBP(label="of RBP"), TBG(lengths=WORDS, missing="mean") @ 5, of_a_notebook]
+)
 def test_a_grid_search_takes_a_measure_object(measure, jobs):
     """PyTerrier looks up the values by the measure object; this works because a measure equals its own name."""
-    mixture = Mixture()
+    mixture, measure = Mixture(), measure() if measure is of_a_notebook else measure
     given = {"jobs": jobs, "return_type": "both"}
     _, best, setting = pt.GridSearch(mixture, {mixture: {"share": SHARES}}, TOPICS, QRELS, measure, **given)
     by_share = {share: means(Mixture(share)(TOPICS), measures=[measure])[str(measure)] for share in SHARES}
@@ -173,50 +183,6 @@ def test_a_grid_search_takes_a_measure_object(measure, jobs):
     assert by_share[setting[0][2]] == max(by_share.values())
     if jobs == 1:  # with several jobs, PyTerrier sets the parameter of a copy in the worker
         assert mixture.share == setting[0][2]
-
-
-NOTEBOOK = """
-import pandas as pd
-import pyterrier as pt
-from pyterrier_cwla import CWLA, aggregation, continuation
-
-@continuation
-def bored(view, after: float = 2):
-    return after / (after + view.i)
-
-@aggregation
-def second_thoughts(view, share: float):
-    return share * view.best + (1 - share) * view.G / view.i
-
-class Fixed(pt.Transformer):
-    def __init__(self):
-        self.reverse = False
-
-    def transform(self, topics):
-        rows = [(q, d, -s if self.reverse else s) for q in topics.qid for d, s in [("a", 3.0), ("b", 2.0), ("c", 1.0)]]
-        return pt.model.add_ranks(pd.DataFrame(rows, columns=["qid", "docno", "score"]))
-
-if __name__ == "__main__":
-    topics = pd.DataFrame({"qid": ["1", "2"], "query": ["x", "y"]})
-    qrels = pd.DataFrame([("1", "c", 1), ("2", "b", 1), ("2", "c", 2)], columns=["qid", "docno", "label"])
-    fixed, values = Fixed(), []
-    grid = {fixed: {"reverse": [False, True]}}
-    measure = CWLA(C="bored(3)", A=second_thoughts(0.5), max_rel=2)
-    for jobs in (1, 2):
-        table = pt.GridScan(fixed, grid, topics, qrels, [measure], jobs=jobs)
-        values.append(table[str(measure)].tolist())
-        best = pt.GridSearch(fixed, grid, topics, qrels, measure, jobs=jobs, return_type="best_setting")
-        values.append([best[0], best[1][0][2]])
-    print(values[0] == values[2] and values[1] == values[3], values[1][1], str(measure), sep="; ")
-"""
-
-
-@pytest.mark.nightly
-def test_a_function_of_a_notebook_works_in_worker_processes(tmp_path):
-    (tmp_path / "notebook.py").write_text(NOTEBOOK)
-    done = subprocess.run([sys.executable, "notebook.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    last = done.stdout.splitlines()[-1] if done.stdout else done.stderr
-    assert last == "True; True; CWLA(C='bored(3)',A='second_thoughts(0.5)',max_rel=2)", done.stderr
 
 
 def test_saved_labelled_and_timed_measures_are_columns(tmp_path):
@@ -227,10 +193,8 @@ def test_saved_labelled_and_timed_measures_are_columns(tmp_path):
     assert {"AP", "early", "nDCG@10"} < set(found.columns)
     table = pt.Experiment([Mixture()], TOPICS, QRELS, [TBG, "mrt", "map"], names=["a"])
     assert {"TBG", "mrt", "map"} <= set(table.columns)
-    assert pt.measures.TBG == TBG == pt.cwla.TBG
     assert pt.measures.CWLA(C="rbp(0.8)", A="erg", max_rel=3) == RBP
     assert pt.measures.Residual(measure=TBG) == "Residual(measure='TBG')"
-    assert pt.measures.TBG @ 10 == "TBG@10"
 
 
 def _columns(measures, **given):
@@ -238,8 +202,11 @@ def _columns(measures, **given):
     return [name for name in found if name not in ("name", "AP")]
 
 
+ORDERED = [QMeasure, TBG @ 3, TBG, RBP(label="a cell"), TBG @ 20, TBG(half_life=9), Residual(measure=RBP)]
+
+
 def test_every_thread_has_its_own_order_of_columns():
-    lists = [[TBG @ k for k in order] for order in ((1, 2, 3), (3, 2, 1), (2, 3, 1), (2, 1, 3))]
+    lists = [ORDERED, ORDERED[::-1], sorted(ORDERED, key=str), ORDERED[3:] + ORDERED[:3]]
     started = threading.Barrier(len(lists), timeout=60)
 
     def several(measures):
@@ -249,6 +216,8 @@ def test_every_thread_has_its_own_order_of_columns():
     with ThreadPoolExecutor(len(lists)) as pool:
         for measures, found in zip(lists, pool.map(several, lists), strict=True):
             assert found == [[str(measure) for measure in measures]] * 5
+    by_query = pt.Experiment([RUN], TOPICS, QRELS, [*ORDERED, AP], names=["a"], perquery=True)
+    assert [name for name in by_query.measure.unique() if name != "AP"] == list(map(str, ORDERED))
 
 
 def test_measures_that_were_not_validated_are_in_alphabetical_order():
@@ -261,3 +230,17 @@ def test_measures_that_were_not_validated_are_in_alphabetical_order():
     copied = pickle.loads(pickle.dumps(provider))
     assert copied.supports(TBG)
     assert [str(one) for one in copied.evaluator({TBG @ 3, TBG @ 1}, FRAMES.qrels).measures] == ["TBG@1", "TBG@3"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", ["0", "1", "2"])
+def test_columns_have_the_order_asked_for_with_any_seed(seed):
+    """ir_measures collects measures in sets, whose order depends on the seed of Python's hashes."""
+    tests = [f"{__file__}::{test.__name__}" for test in (
+        test_every_thread_has_its_own_order_of_columns, test_measures_that_were_not_validated_are_in_alphabetical_order,
+    )]  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-m", "", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout
