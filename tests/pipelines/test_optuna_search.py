@@ -1,7 +1,9 @@
-"""Tests of tuning pipelines for time-biased gain: by PyTerrier's grid searches and by Optuna studies."""
+"""Tests of Optuna searches of pipelines: by measures, and by measures and costs, whose delays a clock has."""
 
 import re
 import sys
+from itertools import product
+from time import sleep
 
 import numpy as np
 import optuna
@@ -10,39 +12,27 @@ import pyterrier as pt
 import pytest
 from ir_measures import AP, SetP, nDCG
 
-from pyterrier_cwla import TBG, demo, register_lengths
+from pyterrier_cwla import TBG, demo, evaluate, register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, MissingLength, UnknownSpec
-from pyterrier_cwla.pipelines.optuna_search import KFoldOptunaSearch, OptunaSearch
+from pyterrier_cwla.evaluation.significance import intervals
+from pyterrier_cwla.pipelines import Cost, KFoldOptunaSearch, OptunaSearch, optuna_search
 from tests.support.messages import refused
 
-IGNORED = ("ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels", "ignore:BruteForceSampler is exper")
+IGNORED = ("ignore:.*topic.s. not found in qrels", "ignore:BruteForceSampler is exper")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings(*IGNORED)]
 
 COLLECTION = demo.collection(seed=3, documents=200, topics=9)
 TOPICS, QRELS = COLLECTION.topics, COLLECTION.qrels
 INDEX = demo.Index.of(COLLECTION.documents)
-RETRIEVED = pt.Transformer.from_df(demo.BM25(INDEX)(TOPICS))
+FOUND = demo.BM25(INDEX)(TOPICS)
+RETRIEVED = pt.Transformer.from_df(FOUND)
 FOLDS = [TOPICS[:3], TOPICS[3:5], TOPICS[5:]]
 B = [0.0, 0.3, 0.75, 1.0]
 register_lengths("of_the_tuned", COLLECTION.documents.set_index("docno").doc_length)
 BY_TABLE = TBG(lengths="of_the_tuned")
 
 
-class WithoutLengths(pt.Transformer):
-    """Transformer that removes the lengths from a ranking."""
-
-    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        return inp.drop(columns="doc_length")
-
-
-class Counted(pt.Transformer):
-    """Transformer that returns its input and counts its calls."""
-
-    calls = 0
-
-    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        self.calls += 1
-        return inp
+without_lengths = pt.apply.generic(lambda found: found.drop(columns="doc_length"))
 
 
 class Failing(pt.Transformer):
@@ -68,32 +58,13 @@ def expected(pipeline, measure=TBG, topics=TOPICS):
     return pt.Experiment([pipeline], topics, qrels, [measure], names=["it"])[str(measure)][0]
 
 
-def best_b(topics, measure=TBG):
-    """Find the best value of the grid, by a loop."""
-    values = {b: expected(demo.BM25(INDEX, b=b), measure, topics) for b in B}
-    return max(values, key=values.__getitem__), max(values.values())
-
-
 def quiet(pipeline, params, topics=TOPICS, qrels=QRELS, metric=TBG, **given):
     return OptunaSearch(pipeline, params, topics, qrels, metric, **{"trials": 8, "verbose": False, **given})
 
 
-@pytest.mark.parametrize("measure", [TBG, BY_TABLE], ids=["column", "table"])
-def test_grid_searches_in_folds_retrieve_by_the_other_folds(bm25, measure):
-    pipeline = bm25 if measure == TBG else bm25 >> WithoutLengths()
-    results, settings = pt.KFoldGridSearch(pipeline, {bm25: {"b": B}}, FOLDS, QRELS, measure)
-    parts = []
-    for fold, setting in zip(FOLDS, settings, strict=True):
-        b, _ = best_b(TOPICS[~TOPICS.qid.isin(fold.qid)], measure)
-        assert setting[0][2] == b
-        parts.append(demo.BM25(INDEX, b=b)(fold))
-    assert results.docno.tolist() == pd.concat(parts).docno.tolist()
-    assert bm25.b == 0.75
-
-
 @pytest.mark.parametrize("measure", [TBG, BY_TABLE, AP @ 5, SetP], ids=str)
 def test_each_trial_has_the_value_that_an_experiment_finds(bm25, measure):
-    pipeline = bm25 >> WithoutLengths() if measure == BY_TABLE else bm25
+    pipeline = bm25 >> without_lengths if measure == BY_TABLE else bm25
     tuned = quiet(pipeline, {bm25: {"b": (0.0, 1.0), "k1": [0.9, 1.2]}}, metric=measure)
     assert tuned.trials.columns.tolist() == ["trial", str(measure), "BM25.b", "BM25.k1", "seconds"]
     assert len(tuned.trials) == 8
@@ -118,13 +89,6 @@ def test_the_pipeline_starts_at_present_and_gets_the_best_values(bm25):
     assert (bm25.b, prefer.strength) == (best["BM25.b"], best["PreferShort.strength"])
 
 
-@pytest.mark.parametrize("space", [(0.5, 1.0), [0.5, 0.75], optuna.distributions.FloatDistribution(0.1, 0.9, step=0.4)])
-def test_values_out_of_the_space_are_not_tried(bm25, space):
-    bm25.b = 0.25
-    low, high = (space.low, space.high) if hasattr(space, "low") else (min(space), max(space))
-    assert quiet(bm25, {bm25: {"b": space}}).trials["BM25.b"].between(low, high).all()
-
-
 def test_seeds_decide_and_processes_change_nothing():
     def of(**given):
         prefer = demo.PreferShort()
@@ -143,14 +107,16 @@ def test_seeds_decide_and_processes_change_nothing():
     pd.testing.assert_frame_equal(one, two, rtol=0, atol=1e-12)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("present, space, kind", [
     (0.75, (0, 1), float), (10, (5, 20), int), (10, (5.0, 20.0), float), (None, (5, 20), int), (None, (0.5, 2), float),
-    ("a", ["a", "b"], str), (0.5, np.linspace(0, 1, 3), float),
+    ("a", ["a", "b"], str), (0.5, np.linspace(0, 1, 3), float), (np.float64(0.5), [np.float64(0.5), np.float64(1)], float),
     (2.0, optuna.distributions.FloatDistribution(1, 8, log=True), float),
     (4, optuna.distributions.IntDistribution(2, 8, step=2), int),
-    (np.float64(0.5), [np.float64(0.5), np.float64(1)], float),
+    *((0.25, space, float) for space in ((0.5, 1.0), [0.5, 0.75], optuna.distributions.FloatDistribution(0.5, 2, step=0.5))),
 ])  # fmt: skip
 def test_what_a_parameter_may_be(present, space, kind):
+    """Present values out of the space are not tried."""
     failing = Failing()
     failing.setting = present
     tuned = quiet(RETRIEVED >> failing, {failing: {"setting": space}}, trials=12)
@@ -161,6 +127,8 @@ def test_what_a_parameter_may_be(present, space, kind):
     elif hasattr(space, "low"):
         assert tried.between(space.low, space.high).all()
         assert not space.step or (tried % space.step == 0).all()
+    else:
+        assert tried.isin(space).all()
     assert len(set(tried)) > 1
 
 
@@ -181,14 +149,14 @@ def test_transformers_of_one_class_or_inside_another_are_tuned(bm25):
 
 
 def test_what_comes_before_the_tuned_runs_once(bm25):
-    counted, prefer = Counted(), demo.PreferShort()
+    calls, prefer = [], demo.PreferShort()
+    counted = pt.apply.generic(lambda found: calls.append(1) or found)
     tuned = quiet(bm25 >> counted >> prefer, {prefer: {"strength": (0.0, 1.0)}})
-    assert counted.calls == 1
+    assert len(calls) == 1
     for strength, value in zip(tuned.trials["PreferShort.strength"], tuned.trials["TBG"], strict=True):
         assert value == pytest.approx(expected(bm25 >> demo.PreferShort(strength)), abs=1e-12)
-    counted.calls = 0
     quiet(bm25 >> counted >> prefer, {bm25: {"b": B}})
-    assert counted.calls == 8
+    assert len(calls) == 1 + 8
 
 
 def test_several_measures_trade_off(bm25):
@@ -246,10 +214,10 @@ def test_only_judged_topics_and_default_lengths_count(bm25):
     register_lengths("of_the_tuned")
     for metric in (BY_TABLE, "tbg"):
         bm25 = demo.BM25(INDEX)
-        found.append(quiet(bm25 >> WithoutLengths(), {bm25: {"b": [0.0, 0.5, 1.0]}}, metric=metric))
+        found.append(quiet(bm25 >> without_lengths, {bm25: {"b": [0.0, 0.5, 1.0]}}, metric=metric))
     assert found[0].value == found[1].value
     register_lengths(None)
-    refused(lambda: quiet(bm25 >> WithoutLengths(), {bm25: {"b": [0.0, 1.0]}}, metric="tbg"), MissingLength)
+    refused(lambda: quiet(bm25 >> without_lengths, {bm25: {"b": [0.0, 1.0]}}, metric="tbg"), MissingLength)
 
 
 @pytest.mark.parametrize("pruner", [None, optuna.pruners.MedianPruner()])
@@ -279,26 +247,6 @@ def test_folds_are_tuned_without_themselves(capsys):
     assert expected(results) > 0
 
 
-def test_folds_have_one_bar_over_all_trials_and_share_no_topic(bm25, monkeypatch, capsys):
-    bars = []
-
-    class Bar(pt.tqdm):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            bars.append(self)
-
-    monkeypatch.setattr(pt, "tqdm", Bar)
-    KFoldOptunaSearch(bm25, {bm25: {"b": (0.0, 1.0)}}, [TOPICS[:4], TOPICS[4:]], QRELS, TBG, trials=3)
-    (bar,) = bars
-    assert (bar.n, bar.total, bar.desc) == (6, 6, "KFoldOptunaSearch, fold 2 of 2: ")
-    with pytest.raises(TypeError, match="trails"):
-        KFoldOptunaSearch(bm25, {bm25: {"b": (0.0, 1.0)}}, [TOPICS[:4], TOPICS[4:]], QRELS, TBG, trails=3)
-    params = {bm25: {"b": B}}
-    with pytest.raises(BadParameter, match="topic '3' is in fold 1 and in fold 2"):
-        KFoldOptunaSearch(bm25, params, [TOPICS[:3], TOPICS[2:]], QRELS, TBG)
-    refused(lambda: KFoldOptunaSearch(bm25, params, [TOPICS], QRELS, TBG), BadParameter, "at least two folds")
-
-
 def test_progress_shows_the_best_so_far_and_nothing_else(bm25, capsys):
     before = optuna.logging.get_verbosity()
     tuned = quiet(bm25, {bm25: {"b": (0.0, 1.0)}}, verbose=True)
@@ -322,52 +270,299 @@ def test_errors_name_the_setting_and_restore_the_pipeline(bm25):
     assert (bm25.b, failing.level) == (0.75, 0.0)
 
 
-def test_without_pyterrier_alpha_the_error_says_what_to_install(monkeypatch):
+def test_without_pyterrier_alpha_the_error_says_what_to_install(bm25, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyterrier_alpha.parallel", None)
-    cut = pt.RankCutoff(5)
-    found = pd.DataFrame({"qid": ["1"], "docno": ["d"], "score": [1.0], "rank": [0]})
-    qrels = pd.DataFrame({"qid": ["1"], "docno": ["d"], "label": [1]})
-    pipeline = pt.Transformer.from_df(found) >> cut
-    with pytest.raises(CWLAError, match=r'jobs=2 needs pyterrier-alpha .*pip install "pyterrier-alpha\[parallel\]'):
-        OptunaSearch(pipeline, {cut: {"k": (1, 5)}}, found[["qid"]], qrels, "AP", trials=2, jobs=2)
+    says = "jobs=2 needs pyterrier-alpha", 'pip install "pyterrier-alpha[parallel]'
+    refused(lambda: quiet(bm25, {bm25: {"b": B}}, jobs=2), CWLAError, *says)
 
 
 @pytest.mark.parametrize("params, message", [
     ({}, "no parameter to tune"), ({"bm25": {}}, "no parameter to tune"),
-    ({"bm25": {"k2": (0, 1)}}, r"BM25\('lucene'\) has no parameter 'k2'. Near: 'k1'"),
-    ({"other": {"b": (0.0, 1.0)}}, r"BM25\('lucene'\) is not in the pipeline"),
-    ({"bm25": {"b": []}}, r"b = \[\]: give at least one value"),
-    ({"bm25": {"b": 0.5}}, r"b = 0.5: give a tuple \(low, high\), a list, or a distribution"),
-    ({"bm25": {"b": {0.5, 0.75}}}, r"give a tuple \(low, high\), a list, or a distribution"),
-    ({"bm25": {"method": "lucene"}}, r"method = 'lucene': give a tuple"),
-    ({"bm25": {"b": (0.5, 0.75, 1.0)}}, r"a tuple must be \(low, high\)\. Give a list for choices: \[0.5, 0.75, 1.0\]"),
+    ({"bm25": {"k2": (0, 1)}}, "BM25('lucene') has no parameter 'k2'. Near: 'k1'"),
+    ({"other": {"b": (0.0, 1.0)}}, "BM25('lucene') is not in the pipeline"),
+    ({"bm25": {"b": []}}, "b = []: give at least one value"),
+    ({"bm25": {"b": 0.5}}, "b = 0.5: give a tuple (low, high), a list, or a distribution"),
+    ({"bm25": {"b": {0.5, 0.75}}}, "give a tuple (low, high), a list, or a distribution"),
+    ({"bm25": {"method": "lucene"}}, "method = 'lucene': give a tuple"),
+    ({"bm25": {"b": (0.5, 0.75, 1.0)}}, "a tuple must be (low, high). Give a list for choices: [0.5, 0.75, 1.0]"),
     ({"bm25": {"method": ("lucene", "bm25+")}}, "a list for choices"),
-    ({"bm25": {"method": ["lucene", ("bm25+", 2)]}}, r"\('bm25\+', 2\) is no number, text, True, False or None"),
+    ({"bm25": {"method": ["lucene", ("bm25+", 2)]}}, "('bm25+', 2) is no number, text, True, False or None"),
     ({"bm25": {"b": (1.0, 0.5)}}, "low must not be above high"),
 ])  # fmt: skip
+@pytest.mark.every_case
 def test_spaces_that_cannot_be_searched(bm25, params, message):
     names = {"bm25": bm25, "other": demo.BM25(INDEX)}
-    with pytest.raises(BadParameter, match=message):
-        quiet(bm25, {names[name]: space for name, space in params.items()})
+    refused(lambda: quiet(bm25, {names[name]: space for name, space in params.items()}), BadParameter, message)
     assert bm25.b == 0.75
 
 
-def test_searches_without_an_end_a_measure_or_judgments(bm25):
+PRUNERS = optuna.pruners.MedianPruner(), optuna.pruners.ThresholdPruner(lower=99)
+
+
+@pytest.mark.parametrize(("given", "error", "says"), [
+    ({"trials": None}, BadParameter, "a search must end"), ({"trials": 0}, BadParameter, "no trial was completed with trials=0"),
+    ({"metric": [TBG, AP], "pruner": PRUNERS[0]}, BadParameter, "studies of one measure only, and there are 2"),
+    ({"pruner": PRUNERS[1], "verbose": True}, BadParameter, "no trial was completed with trials=8"),
+    ({"metric": "TBJ"}, UnknownSpec, "no measure 'TBJ'"), ({"metric": "P"}, BadParameter, "P needs cutoff=, as in P@10"),
+    ({"topics": TOPICS.assign(qid="x" + TOPICS.qid)}, BadJudgments, "none of the 9 topics is judged: the topics are 'x1', "),
+    ({"qrels": QRELS.rename(columns={"qid": "topic"})}, BadJudgments, "no column 'qid'; there is 'topic', 'doc_id', 'rel"),
+    ({"folds": [TOPICS[:3], TOPICS[2:]]}, BadParameter, "topic '3' is in fold 1 and in fold 2"),
+    ({"folds": [TOPICS]}, BadParameter, "at least two folds"),
+])  # fmt: skip
+@pytest.mark.every_case
+def test_searches_without_an_end_a_measure_judgments_or_folds(bm25, given, error, says):
     params = {bm25: {"b": (0.0, 1.0)}}
-    refused(lambda: quiet(bm25, params, trials=None), BadParameter, "a search must end")
-    refused(lambda: quiet(bm25, params, trials=0), BadParameter, "no trial was completed with trials=0")
-    with pytest.raises(BadParameter, match="studies of one measure only, and there are 2"):
-        quiet(bm25, params, metric=[TBG, AP], pruner=optuna.pruners.MedianPruner())
-    with pytest.raises(BadParameter, match="no trial was completed with trials=8"):
-        quiet(bm25, params, pruner=optuna.pruners.ThresholdPruner(lower=99), verbose=True)
-    refused(lambda: quiet(bm25, params, metric="TBJ"), UnknownSpec, "no measure 'TBJ'")
-    refused(lambda: quiet(bm25, params, metric="P"), BadParameter, "P needs cutoff=, as in P@10")
-    with pytest.raises(BadJudgments, match=r"none of the 9 topics is judged: the topics are 'x1', .*of '1', "):
-        quiet(bm25, params, topics=TOPICS.assign(qid="x" + TOPICS.qid))
-    with pytest.raises(BadJudgments, match="no column 'qid'; there is 'topic', 'doc_id', 'relevance'"):
-        quiet(bm25, params, qrels=QRELS.rename(columns={"qid": "topic"}))
-    refused(lambda: quiet(bm25 >> WithoutLengths(), params), CWLAError, "lengths=")
+    if "folds" in given:
+        refused(lambda: KFoldOptunaSearch(bm25, params, given["folds"], QRELS, TBG), error, says)
+    else:
+        refused(lambda: quiet(bm25, params, **given), error, says)
     assert bm25.b == 0.75
+
+
+def test_a_search_of_some_seconds_ends_and_needs_lengths(bm25):
+    refused(lambda: quiet(bm25 >> without_lengths, {bm25: {"b": B}}), CWLAError, "lengths=")
     tuned = quiet(bm25, {bm25: {"b": (0.0, 1.0)}}, trials=None, timeout=0.2)
     assert len(tuned.trials) >= 1
     assert bm25.b == tuned.setting[0][2]
+
+
+def preferring(metric=TBG, **given):
+    """Search for a strength between 0 and 0.2 that puts the short document first."""
+    documents = {"qid": "1", "docno": ["long", "short"], "doc_length": [900, 90], "score": [1.1, 1.0]}
+    retrieved, prefer = pd.DataFrame(documents), demo.PreferShort(strength=0.0)
+    qrels = pd.DataFrame({"qid": ["1"], "docno": ["short"], "label": [1]})
+    space = {prefer: {"strength": (0.0, 0.2)}}
+    return quiet(pt.Transformer.from_df(retrieved) >> prefer, space, retrieved[["qid"]].head(1), qrels, metric, **given)
+
+
+def test_the_best_value_and_its_parameters_are_shown():
+    found = preferring()
+    page = found._repr_html_()
+    assert f"<b>TBG {found.value:.4f}</b> (best of 8 trials)" in page
+    assert re.findall("<span>(.*?)</span>", page) == ["PreferShort", "strength", f"{found.setting[0][2]:.6g}"]
+    first, reached = found.trials["TBG"].iloc[0], int(found.trials["TBG"].argmax()) + 1
+    said = f"TBG by trial: first {first:.4f}, best {found.value:.4f}, first reached in trial {reached} of 8."
+    assert f'aria-label="{said}"' in page
+    assert "<svg" not in preferring(trials=1)._repr_html_()
+    found = preferring({"<i>early": "nDCG@1", "TBG": "TBG"})
+    page = found._repr_html_()
+    assert "&lt;i&gt;early" in page
+    assert "<i>early" not in page
+    assert f"TBG {found.value[1]:.4f}" in page
+    assert "on the Pareto front" in page
+
+
+def test_where_less_is_better_the_lowest_is_searched():
+    """Without ``strength`` the long document is first, and its time is spent first; the best spends the least."""
+    seconds = "CWLA(C='prec(1)',A='effort',gain='binary',effort='time',end='stop')"
+    found = preferring({"time": seconds}, trials=12)
+    assert found.value == found.trials["time"].min() < found.trials["time"].max()
+    best = found.trials["time"].argmin()
+    assert found.setting[0][2] == found.trials["PreferShort.strength"][best]
+    assert f"best {found.value:.4f}, first reached in trial {best + 1} of 12." in found._repr_html_()
+    both = preferring({"time": seconds, "nDCG@1": "nDCG@1"})
+    assert [one.name for one in both.study.directions] == ["MINIMIZE", "MAXIMIZE"]
+    assert both.value[0] == both.trials["time"].min()
+
+
+DEPTHS, WASTE = [2, 5, 10, 40], [0.0, 3.0]  # rows, and ms per topic that bring nothing
+FIRST_STAGE = 7.0  # ms per topic
+
+
+def cut_at(k):
+    return FOUND[FOUND["rank"] < k]
+
+
+class Spends(pt.Transformer):
+    """Transformer that keeps the first rows of each topic, and spends ms and tokens on each of them."""
+
+    def __init__(self, clock, k, per_row=1.0, waste=0.0):
+        self.clock, self.k, self.per_row, self.waste = clock, k, per_row, waste
+
+    def transform(self, inp):
+        kept = inp[inp["rank"] < self.k]
+        self.clock[0] += (self.per_row * len(kept) + self.waste * inp["qid"].nunique()) / 1000
+        return kept.assign(doc_cost=2.5, tokens=kept["doc_length"])
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that pass only when a transformer spends them."""
+    now = [0.0]
+    monkeypatch.setattr(optuna_search, "perf_counter", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def reranker(clock):
+    return Spends(clock, 5)
+
+
+@pytest.fixture
+def pipeline(clock, reranker):
+    return RETRIEVED >> Spends(clock, 1000, per_row=0.0, waste=FIRST_STAGE) >> reranker
+
+
+def searched(pipeline, reranker, metric, **given):
+    given = {"trials": 30, "sampler": optuna.samplers.BruteForceSampler(seed=1)} | given
+    return quiet(pipeline, {reranker: {"k": DEPTHS, "waste": WASTE}}, metric=metric, **given)
+
+
+def known_front(at_most):
+    """Return the settings of the front with value and ms, by loops, best first."""
+    rows = {k: len(cut_at(k)) / len(TOPICS) for k in DEPTHS}
+    all_settings = [
+        (k, waste, expected(cut_at(k)), FIRST_STAGE + rows[k] + waste) for k, waste in product(DEPTHS, WASTE)
+    ]
+    within = [one for one in all_settings if one[3] <= at_most]
+
+    def beaten(one):
+        return any(v >= one[2] and ms <= one[3] and (v, ms) != one[2:] for _, _, v, ms in within)
+
+    return sorted((one for one in within if not beaten(one)), key=lambda one: -one[2])
+
+
+@pytest.mark.parametrize("at_most", [np.inf, 20.0, 9.5])
+@pytest.mark.parametrize("sampler", ["brute force", "default"])
+def test_the_known_front_is_found_and_the_limit_is_kept(pipeline, reranker, at_most, sampler):
+    cost = Cost("mrt", at_most=None if at_most == np.inf else at_most)
+    more = {"sampler": None, "trials": 60} if sampler == "default" else {}
+    tuned = searched(pipeline, reranker, [TBG, cost], **more)
+    expected = known_front(at_most=at_most)
+    assert len(expected) == {np.inf: 4, 20.0: 3, 9.5: 1}[at_most]
+    front = tuned.front
+    assert front.columns.tolist() == ["trial", "Spends.k", "Spends.waste", "TBG", "TBG low", "TBG high", "mrt"]
+    assert front[["Spends.k", "Spends.waste"]].to_numpy().tolist() == [[k, waste] for k, waste, _, _ in expected]
+    assert front[["TBG", "mrt"]].to_numpy() == pytest.approx(np.array([one[2:] for one in expected]), abs=1e-9)
+    assert (reranker.k, reranker.waste) == expected[0][:2]
+    assert tuned.value == pytest.approx(list(expected[0][2:]), abs=1e-9)
+    assert tuned.value[1] <= at_most
+    assert tuned.trials["mrt"].max() > 20
+    over = [trial.constraints.get("mrt", 0) > 0 for trial in tuned.study.trials]
+    assert over == (tuned.trials["mrt"] > at_most).tolist()
+
+
+def test_intervals_are_those_of_the_bootstrap_over_the_topics_that_a_mean_is_of(pipeline, reranker):
+    """Accuracy has no value for topics without a relevant or another document."""
+    measures, counts = [TBG, nDCG @ 10, "Accuracy"], set()
+    for _, row in searched(pipeline, reranker, [*measures, Cost("mrt")]).front.iterrows():
+        cut = cut_at(row["Spends.k"])
+        by_topic = evaluate(QRELS[QRELS.qid.isin(TOPICS.qid)], cut, measures, by_query=True)
+        for measure in map(str, measures):
+            values = by_topic[measure].dropna().to_numpy()
+            low, high = intervals(values[None], lambda means: means, 0.95, 10_000, 0)
+            found = row[[measure, f"{measure} low", f"{measure} high"]].tolist()
+            assert found == pytest.approx([values.mean(), low[0], high[0]], abs=1e-9)
+            assert low[0] < values.mean() < high[0]
+        counts.add(len(values))
+    assert len(counts) > 1
+    one_topic = {"topics": TOPICS[:1], "qrels": QRELS, "metric": [TBG, Cost("mrt")], "trials": 3, "verbose": False}
+    assert OptunaSearch(pipeline, {reranker: {"k": DEPTHS}}, **one_topic).front["TBG low"].isna().all()
+
+
+def rows_found(pipeline, results):
+    """Return the number of results, and check that the pipeline has the parameters of the trial."""
+    assert len(results) == len(cut_at(list(pipeline)[-1].k))
+    return len(results)
+
+
+def test_costs_are_columns_rows_of_a_transformer_or_values_of_a_function(pipeline, reranker, clock):
+    last = Spends(clock, 3)
+    costs = [Cost("tokens"), Cost("doc_cost", label="units"), Cost(last), Cost(rows_found)]
+    tuned = searched(pipeline >> last, reranker, [TBG, *costs[:3]])
+    assert tuned.trials.columns.tolist()[1:5] == ["TBG", "tokens", "units", "rows of Spends"]
+    n = len(TOPICS)
+    for _, row in tuned.trials.iterrows():
+        received = cut_at(row["Spends.k"])
+        found = received[received["rank"] < 3]
+        assert row["tokens"] == pytest.approx(found["doc_length"].sum() / n)
+        assert row["units"] == pytest.approx(2.5 * len(found) / n)
+        assert row["rows of Spends"] == len(received) / n
+    assert "transform" not in vars(last)
+    tuned = searched(pipeline, reranker, {"gain": TBG, "found": costs[3]})
+    assert tuned.trials.columns.tolist()[1:3] == ["gain", "found"]
+    assert str(costs[3]) == "rows_found"
+    # Rows of a stage that runs once, before the tuned one.
+    first = list(pipeline)[1]
+    tuned = searched(pipeline, reranker, [TBG, Cost(first), Cost(reranker, label="also")])
+    assert set(tuned.trials["rows of Spends"]) == set(tuned.trials["also"]) == {len(FOUND) / n}
+
+
+def test_the_front_is_shown_as_table_and_picture(pipeline, reranker, tmp_path):
+    tuned = searched(pipeline, reranker, [TBG, Cost("mrt", at_most=20)])
+    page = tuned._repr_html_()
+    assert "3 settings on the Pareto front" in page
+    for _, row in tuned.front.iterrows():
+        assert all(f"{row[name]:.4g}" in page for name in ("TBG", "TBG low", "TBG high", "mrt"))
+    assert re.search(r'aria-label="Pareto front: TBG from [\d.]+ to [\d.]+ and mrt from 9 to 17', page)
+    ax = tuned.plot_front(path=tmp_path / "front.svg")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mrt (ms per topic)", "TBG")
+    assert ax.get_title(loc="left").replace("\n", " ") == (
+        "3 settings of 8 trials on the Pareto front, with 95 % intervals over topics, and the limit (dotted)"
+    )
+    grey, front, limit = (line.get_xdata() for line in ax.lines)
+    assert sorted(grey) == sorted(tuned.trials["mrt"])
+    assert list(front) == sorted(tuned.front["mrt"])
+    assert list(limit) == [20, 20]
+    assert "<svg" in (tmp_path / "front.svg").read_text()
+    assert sorted(text.get_text() for text in ax.texts) == sorted(map(str, tuned.front["trial"]))
+    alone = searched(pipeline, reranker, TBG)
+    assert set(alone.front["TBG"]) == {alone.value}
+    refused(alone.plot_front, BadParameter, "has no front: give several measures, or a Cost")
+
+
+@pytest.mark.parametrize(("metric", "says"), [
+    ([TBG, Cost("cost_of_doc")], "the results have no column 'cost_of_doc' for Cost('cost_of_doc'): "),
+    ([TBG, Cost(lambda *_: np.nan, label="odd")], "the cost 'odd' of the results is nan"),
+    ([TBG, Cost("docno")], "the cost 'docno' of the results is no number: could not convert string to float: 'd"),
+    ([TBG, Cost(lambda *_: None, label="none")], "the cost 'none' of the results is no number"),
+    ([TBG, Cost("mrt", at_most=1.5)], "none of 8 trials is within the limits. The lowest: mrt 9."),
+    ([Cost("mrt")], "there is no measure beside the costs"), (Cost("mrt"), "there is no measure beside the costs"),
+    ([TBG, Cost("mrt"), Cost("mrt", at_most=3)], "the table of trials has another column 'mrt'. Give the measure or"),
+    ([TBG, Cost("x", label="seconds")], "the table of trials has another column 'seconds'"),
+    ([TBG, Cost(pt.RankCutoff(3))], "is not in the pipeline"),
+])  # fmt: skip
+def test_costs_that_cannot_be_counted(pipeline, reranker, metric, says):
+    refused(lambda: searched(pipeline, reranker, metric), BadParameter, says)
+    assert (reranker.k, reranker.waste) == (5, 0.0)
+
+
+def test_costs_refuse_other_things(pipeline, reranker):
+    refused(lambda: Cost(3), BadParameter, 'of=3 must be "mrt", a column of the results, a transformer or a function')
+    refused(lambda: Cost("mrt", at_most="50"), BadParameter, "at_most='50' must be a finite number")
+    missing = pipeline >> pt.apply.generic(lambda found: found.assign(doc_cost=[np.nan, *found["doc_cost"][1:]]))
+    for searching, cost, given, says in (
+        (pipeline, Cost("mrt"), {"jobs": 2}, "jobs=2 with several processes"),
+        (pipeline, Cost(reranker), {"jobs": 2}, "jobs=2 with several processes"),
+        (pipeline, Cost("mrt"), {"pruner": optuna.pruners.MedianPruner()}, "there are 2"),
+        (missing, Cost("doc_cost"), {}, "'doc_cost' of the results is nan"),
+        (pipeline, Cost(pipeline), {}, "the cost 'rows of Compose' is that of the whole pipeline. Give a stage of it."),
+    ):
+        refused(lambda: searched(searching, reranker, [AP, cost], **given), BadParameter, says)  # noqa: B023
+
+
+def test_trials_that_a_stage_prunes_have_no_values(pipeline, reranker):
+    def pruned(found):
+        if reranker.k == 5:
+            raise optuna.TrialPruned
+        return found
+
+    tuned = searched(pipeline >> pt.apply.generic(pruned), reranker, [TBG, Cost("tokens")])
+    assert tuned.study.trials[0].state.name == "PRUNED"
+    trials = tuned.trials.set_index("Spends.k")[["TBG", "tokens"]]
+    assert trials.loc[5].isna().all(axis=None)
+    assert trials.drop(5).notna().all(axis=None)
+    assert set(tuned.front["Spends.k"]) == {2, 10, 40}
+    assert tuned.front["TBG low"].notna().all()
+    assert "of them pruned" in tuned._repr_html_()
+
+
+def test_time_of_experiments_is_the_same_kind_of_time():
+    """pt.Experiment and the search both report ms per topic."""
+    sleeping = RETRIEVED >> pt.apply.generic(lambda found: sleep(0.2) or found)
+    pipeline = sleeping >> (cut := pt.RankCutoff(3))
+    tuned = OptunaSearch(pipeline, {cut: {"k": [3]}}, TOPICS, QRELS, [AP, Cost("mrt")], trials=1, verbose=False)
+    experiment = pt.Experiment([pipeline], TOPICS, QRELS, [AP, "mrt"])["mrt"][0]
+    least = 1000 * 0.2 / len(TOPICS)
+    for found in (tuned.value[1], experiment):
+        assert least < found < 20 * least

@@ -16,7 +16,7 @@ from pyterrier_cwla.pipelines import DocLength
 from tests.support.messages import refused
 
 pyterrier_pisa = pytest.importorskip("pyterrier_pisa", reason="PISA has wheels for Linux on x86-64 only")
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:text_field not specified")
+pytestmark = pytest.mark.filterwarnings("ignore:text_field not specified")
 
 
 def indexed(folder, texts, **given):
@@ -43,11 +43,6 @@ def generated():
     return texts | {"é1": "one\ntwo", "none": ""}
 
 
-def vaswani(data):
-    raw = (data / "vaswani" / "doc-text.trec").read_text()
-    return dict(re.findall(r"<DOCNO>(.*?)</DOCNO>(.*?)</DOC>", raw, re.DOTALL))
-
-
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
     return indexed(tmp_path_factory.mktemp("pisa") / "index", generated(), batch_size=50, threads=2)
@@ -67,7 +62,8 @@ def test_lengths_are_those_of_the_index(tmp_path, stemmer):
 @pytest.mark.real_data
 def test_lengths_of_vaswani(data, tmp_path):
     """The abstracts have no punctuation, so PISA counts the words of the table that lies beside them."""
-    texts = vaswani(data)
+    raw = (data / "vaswani" / "doc-text.trec").read_text()
+    texts = dict(re.findall(r"<DOCNO>(.*?)</DOCNO>(.*?)</DOC>", raw, re.DOTALL))
     index = indexed(tmp_path / "index", texts)
     lengths = lengths_of_index(index)
     assert as_dict(lengths) == counted(index, texts)
@@ -89,13 +85,13 @@ def test_a_cutoff_reaches_the_index_through_lengths(index):
     assert compiled(topics).doc_length.notna().all()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name, change, message", [
-    ("inv.sizes", None, "not built, or is damaged .*inv.sizes"),
-    ("fwd.documents", None, "not built, or is damaged .*fwd.documents"),
+    ("inv.sizes", None, "not built, or is damaged"), ("fwd.documents", None, "not built, or is damaged"),
     ("inv.sizes", lambda content: content[:-8], "300 lengths of documents, and fwd.documents has 302 ids"),
     ("inv.sizes", lambda content: b"", "0 lengths of documents"),
     ("fwd.documents", lambda content: content + b"d\n", "302 lengths of documents, and fwd.documents has 303 ids"),
-    ("fwd.documents", lambda content: b"\xff" + content, "damaged .*utf-8"),
+    ("fwd.documents", lambda content: b"\xff" + content, "utf-8"),
 ])  # fmt: skip
 def test_a_damaged_index_is_one_error(index, name, change, message, tmp_path):
     shutil.copytree(index.path, tmp_path / "index")
@@ -104,8 +100,8 @@ def test_a_damaged_index_is_one_error(index, name, change, message, tmp_path):
         file.unlink()
     else:
         file.write_bytes(change(file.read_bytes()))
-    with pytest.raises(MalformedFile, match=message):
-        lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "index")))
+    damaged = pyterrier_pisa.PisaIndex(str(tmp_path / "index"))
+    refused(lambda: lengths_of_index(damaged), MalformedFile, message, *[name] * (change is None))
 
 
 def test_ids_and_weights_that_are_no_lengths_in_words(tmp_path):
@@ -118,5 +114,5 @@ def test_ids_and_weights_that_are_no_lengths_in_words(tmp_path):
     rows = [{"docno": "d1", "toks": {"fox": 1.5, "jump": 0.2}}, {"docno": "d2", "toks": {"a": 1.0}}]
     index.toks_indexer().index(rows)
     refused(lambda: lengths_of_index(index), BadParameter, "made from token weights, whose sums are not words")
-    with pytest.raises(MalformedFile, match="this PISA index is not built"):
-        lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "nothing")))
+    nothing = pyterrier_pisa.PisaIndex(str(tmp_path / "nothing"))
+    refused(lambda: lengths_of_index(nothing), MalformedFile, "this PISA index is not built")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lz4.frame import LZ4FrameFile
 
 from pyterrier_cwla import TBG, evaluate, find_duplicates, lengths_of_texts, register_lengths
-from pyterrier_cwla.data import Duplicates, Lengths
+from pyterrier_cwla.data import Lengths
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile, NotWritten
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf, DuplicatesArtifact, LengthsArtifact
 from tests.support.messages import refused
@@ -51,20 +51,21 @@ def test_a_saved_table_is_found_by_pyterrier(artifact, table, tmp_path):
 
 
 def test_measures_and_transformers_take_artifacts(tmp_path):
-    words = LengthsArtifact.save({"d1": 100, "d2": 350, "d3": 90, "d4": 10}, tmp_path / "words")
+    plain = {"d1": 100, "d2": 350, "d3": 90, "d4": 10}
+    words = LengthsArtifact.save(plain, tmp_path / "words")
     copies = DuplicatesArtifact.save(DUPLICATES, tmp_path / "copies")
     measure = TBG(lengths=words, duplicates=copies)
     qrels, run = {"1": {"d2": 1, "d3": 1}}, {"1": dict(zip(RANKING.docno, RANKING.score, strict=True))}
-    plain = TBG(lengths={"d1": 100, "d2": 350, "d3": 90, "d4": 10}, duplicates=DUPLICATES)
-    value = evaluate(qrels, {"a": run}, [measure]).iloc[0, 0]
-    assert value == evaluate(qrels, {"a": run}, [plain]).iloc[0, 0] > 0
-    assert pickle.loads(pickle.dumps(measure)) == measure
-    assert TBG(lengths=words.lengths, duplicates=copies.duplicates) == measure
+    value, other = (
+        evaluate(qrels, run, [one]).iloc[0, 0] for one in (measure, TBG(lengths=plain, duplicates=DUPLICATES))
+    )
+    assert value == other > 0
+    assert TBG(lengths=words.lengths, duplicates=copies.duplicates) == measure == pickle.loads(pickle.dumps(measure))
     found = (DocLength(words) >> DuplicateOf(copies))(RANKING)
     assert found.doc_length.tolist() == [100, 90, 350, 10]
     assert found.duplicate_of.tolist() == [None, "d1", None, None]
     assert str(DocLength(words)) == "DocLength(lengths=<4 lengths>)"
-    assert DocLength(words) == DocLength(words.lengths) == DocLength({"d1": 100, "d2": 350, "d3": 90, "d4": 10})
+    assert DocLength(words) == DocLength(words.lengths) == DocLength(plain)
     assert register_lengths("of_the_artifact", words).mean == 137.5
     refused(lambda: TBG(duplicates=words), BadParameter, "not LengthsArtifact")
 
@@ -79,53 +80,38 @@ def test_any_table_comes_back_as_it_was(tmp_path_factory, words):
     assert loaded.content == table.content
 
 
-def damage(folder, kind):
-    file, metadata = folder / "lengths.parquet", folder / "pt_meta.json"
-    if kind == "no table":
-        file.unlink()
-    elif kind == "cut table":
-        file.write_bytes(file.read_bytes()[:-30])
-    elif kind == "text":
-        file.write_text("no lengths\n")
-    elif kind == "another table":
-        file.unlink()
-        Duplicates.of({"d2": "d1"}).save(file)
-    elif kind == "no metadata":
-        metadata.unlink()
-    elif kind == "cut metadata":
-        metadata.write_text('{"type": "docu')
-    elif kind == "a list":
-        metadata.write_text("[1]")
-    elif kind == "nested":
-        metadata.write_text("[" * 100_000)
-    elif kind == "an index":
-        metadata.write_text('{"type": "sparse_index", "format": "pisa"}')
+METADATA, TABLE, HALF = "pt_meta.json", "lengths.parquet", "pt_meta.json is missing or damaged"
 
 
-@pytest.mark.parametrize("kind, message", {
-    "no table": "lengths.parquet is missing", "cut table": "lengths.parquet", "text": "lengths.parquet",
-    "another table": "lengths.parquet",
-    "no metadata": "this is no folder with a table of lengths: its pt_meta.json is missing or damaged",
-    "cut metadata": "pt_meta.json is missing or damaged", "a list": "pt_meta.json is missing or damaged",
-    "nested": "pt_meta.json is missing or damaged", "an index": r"has sparse_index\.pisa, not document_lengths\.cwla",
-}.items())  # fmt: skip
-def test_a_damaged_or_foreign_folder_is_one_error(kind, message, tmp_path):
+@pytest.mark.every_case
+@pytest.mark.parametrize("name, content, says", [
+    (TABLE, None, "lengths.parquet is missing"), (TABLE, "no lengths\n", TABLE), (TABLE, -30, TABLE), (TABLE, DUPLICATES, TABLE),
+    (METADATA, None, f"this is no folder with a table of lengths: its {HALF}"), (METADATA, '{"type": "docu', HALF),
+    (METADATA, "[1]", HALF), (METADATA, "[" * 100_000, HALF),
+    (METADATA, '{"type": "sparse_index", "format": "pisa"}', "has sparse_index.pisa, not document_lengths.cwla"),
+], ids=lambda value: f"{value!r:.20}")  # fmt: skip
+def test_a_damaged_or_foreign_folder_is_one_error(name, content, says, tmp_path):
     LengthsArtifact.save(LENGTHS, tmp_path / "table")
-    damage(tmp_path / "table", kind)
-    with pytest.raises(MalformedFile, match=message) as found:
-        LengthsArtifact.load(tmp_path / "table")
-    assert str(tmp_path / "table") in str(found.value)
+    file = tmp_path / "table" / name
+    before = file.read_bytes()
+    file.unlink()
+    if content is DUPLICATES:
+        DUPLICATES.save(file)
+    elif content is not None:
+        file.write_bytes(before[:content] if isinstance(content, int) else content.encode())
+    refused(lambda: LengthsArtifact.load(tmp_path / "table"), MalformedFile, says, str(tmp_path / "table"))
 
 
 def test_an_artifact_of_the_same_type_is_replaced_if_asked(tmp_path):
     folder = tmp_path / "table"
-    LengthsArtifact.save(LENGTHS, folder)
-    assert LengthsArtifact.save({"other": 1}, folder, overwrite=True).lengths.mean == 1
+    for table in (LENGTHS, {"other": 1}):
+        assert LengthsArtifact.save(table, folder, overwrite=True).lengths.content == Lengths.of(table).content
     again = LengthsArtifact.save(LengthsArtifact.load(folder), folder, overwrite=True)
     assert again.lengths.mean == LengthsArtifact.load(folder).lengths.mean == 1
-    assert LengthsArtifact.save(LENGTHS, tmp_path / "new", overwrite=True).lengths.content == LENGTHS.content
     refused(lambda: DuplicatesArtifact.save({"d2": "d1"}, folder, overwrite=True), MalformedFile)
     refused(lambda: LengthsArtifact.save({"d1": -1}, folder, overwrite=True), BadParameter)
+    says = "exists already. Give another path, or overwrite=True"
+    refused(lambda: LengthsArtifact.save(LENGTHS, folder), NotWritten, says)
     assert LengthsArtifact.load(folder).lengths.mean == 1
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("kept")
@@ -133,16 +119,11 @@ def test_an_artifact_of_the_same_type_is_replaced_if_asked(tmp_path):
     assert (tmp_path / "mine" / "file").read_text() == "kept"
 
 
-def test_nothing_is_overwritten_and_nothing_is_left_behind(tmp_path):
-    LengthsArtifact.save(LENGTHS, tmp_path / "table")
-    with pytest.raises(NotWritten, match=r"exists already\. Give another path, or overwrite=True"):
-        LengthsArtifact.save({"other": 1}, tmp_path / "table")
-    assert LengthsArtifact.load(tmp_path / "table").lengths.content == LENGTHS.content
+def test_nothing_is_left_behind(tmp_path):
     refused(lambda: LengthsArtifact.save(LENGTHS, tmp_path / "no" / "table"), NotWritten, "No such file")
     (tmp_path / "bad.csv").write_text("no lengths\n")
     for bad, error in [({"d1": -1}, BadParameter), (tmp_path / "bad.csv", MalformedFile), (DUPLICATES, BadParameter)]:
-        with pytest.raises(error):
-            LengthsArtifact.save(bad, tmp_path / "new")
+        refused(lambda: LengthsArtifact.save(bad, tmp_path / "new"), error)  # noqa: B023
         assert not (tmp_path / "new").exists()
     refused(lambda: LengthsArtifact.load(tmp_path / "nowhere"), BadParameter, "there is no such folder")
     with pytest.raises(FileNotFoundError):
