@@ -75,6 +75,7 @@ def assert_gradients_are_those_of_loops(objective, y, pred, sizes, grades):
 @pytest.mark.every_case
 @pytest.mark.parametrize("measure", [
     *(NDCG, "ERR", "TBG", "TBG(norm='ideal')", "INST(max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"),
+    "CWLA(C='inst(1)',A='erg',max_rel=3)",  # with the effort of unseen items
     "CWLA(C='rr(rel=2)',A='err',gain='binary')",  # with equal gains, one item satisfies the user
     "CWLA(C='bpm(1,6)',A='etg',max_rel=3)",  # three gains of 1/3 reach the target of 1 despite rounding
 ])  # fmt: skip
