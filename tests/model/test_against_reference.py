@@ -66,6 +66,7 @@ GAINS = {  # name and parameters of the gain in the reference
     "linear": ("linear", {}),
     "exponential": ("exponential", {}),
     "table({1:0.2,2:0.7,3:1})": ("table", {"map": {1: 0.2, 2: 0.7, 3: 1}}),
+    "table({1:0.8,2:0.8,3:0.2})": ("table", {"map": {1: 0.8, 2: 0.8, 3: 0.2}}),
     "table({1:0.2,2:0.7,3:1},interpolate)": ("interpolated", {"map": {1: 0.2, 2: 0.7, 3: 1}}),
     "clicksave": ("clicksave", {}),
     "raw": ("raw", {}),

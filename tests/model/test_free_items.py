@@ -15,7 +15,7 @@ from pyterrier_cwla import (
     explain_gains,
     score,
 )
-from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from pyterrier_cwla.errors import NoFiniteValue
 from pyterrier_cwla.evaluation.arrays import residual
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from tests.support.messages import refused
@@ -255,12 +255,3 @@ def test_laws_that_fall_below_the_smallest_float_are_summed(A, unseen):
     felt = {"avg": 1 / E, "effort": E, "items": i, "fgt(0.5)": 0.5 ** (i - 1)}[A]
     expected = ((V[:-1] - V[1:]) * felt[:-1]).sum()
     assert score([1], efforts=[3], C="own_weibull(0.7,20)", A=A, unseen=unseen) == pytest.approx(expected, rel=1e-8)
-
-
-def test_efforts_that_are_given_have_to_be_given():
-    with pytest.raises(BadParameter, match=r"effort='given' .* efforts=, a number for each item"):
-        score([1, 0], effort="given", unseen=5, C="decay(3)", A="etg")
-    with pytest.raises(BadParameter, match="write a function of documents with @effort"):
-        value(CWLA(C="decay(3)", A="etg", effort="given", max_rel=2))
-    given = score([1, 1], efforts=[3, 1], effort="given", C="decay(3)", A="etg")
-    assert given == score([1, 1], efforts=[3, 1], C="decay(3)", A="etg") == 1.5

@@ -1,6 +1,5 @@
 """Known costs as effort: seconds of documents, costs by rank and sums, against plain loops and as users' inputs."""
 
-import math
 import random
 
 import numpy as np
@@ -95,68 +94,52 @@ def test_random_rankings_score_as_plain_loops(kind, end, C, A):
     assert found.droplevel("run").iloc[:, 0].to_dict() == pytest.approx(wanted, rel=1e-9), kind
 
 
+def of_two(measure, order="ab", qrels=None):
+    """Return the value of a measure for a ranking of two documents, the second of which is relevant."""
+    run = {"q": dict(zip(order, (2.0, 1.0)))}
+    return evaluate({"q": qrels or {"b": 1}}, run, [measure]).iloc[0, 0]
+
+
 def test_users_efforts_read_ranks_and_seconds():
     @effort
     def tired(documents, rate: float):
         return documents.cost * (1 + rate * (documents.rank - 1))
 
-    qrels, run = {"q": {"b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
-    known = {"a": 10, "b": 20}
-    measure = CWLA(C="prec(2)", A="erg", gain="raw", effort=tired(0.5), end="stop", costs=known)
-    assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(1 / (10 + 30))
-    with pytest.raises(NoFiniteValue, match="the effort of unseen documents is needed"):
-        evaluate(qrels, run, [measure(C="rbp(0.5)", end="open")])
+    known = {"C": "prec(2)", "A": "erg", "gain": "raw", "costs": {"a": 10, "b": 20}}
+    measure = CWLA(**known, effort=tired(0.5), end="stop")
+    assert of_two(measure) == pytest.approx(1 / (10 + 30))
+    words = "the effort of unseen documents is needed"
+    refused(lambda: of_two(measure(C="rbp(0.5)", end="open")), NoFiniteValue, words)
 
 
 def test_efforts_of_all_ranks_state_their_end_or_need_unseen():
-    @effort
     def growing(documents):
         return 1 + np.minimum(documents.rank, 5.0)
 
-    @effort(constant_from=lambda: 5)
-    def growing_to_five(documents):
-        return 1 + np.minimum(documents.rank, 5.0)
-
-    asked = {"C": "rbp(0.5)", "A": "erg"}
-    refused(lambda: score([0, 1], **asked, effort=growing), NoFiniteValue, "give unseen=")
+    asked, without_end = {"C": "rbp(0.5)", "A": "erg"}, effort(growing)
+    refused(lambda: score([0, 1], **asked, effort=without_end), NoFiniteValue, "give unseen=")
+    assert score([0, 1], **asked, effort=without_end, end=2) == pytest.approx(0.5 / (2 + 0.5 * 3))
+    assert score([1], **asked, effort=without_end, end=3) == pytest.approx(1 / (2 + 0.5 * 3 + 0.25 * 4))
     wanted = 0.5 / sum(0.5**i * (1 + min(i + 1, 5)) for i in range(60))
-    assert score([0, 1], **asked, effort=growing_to_five) == pytest.approx(wanted)
+    assert score([0, 1], **asked, effort=effort(constant_from=lambda: 5)(growing)) == pytest.approx(wanted)
     assert score([0, 1], **asked, effort="by_rank(2,3,4,5,6)") == pytest.approx(wanted)
-    assert score([0, 1], **asked, effort=growing, end=2) == pytest.approx(0.5 / (2 + 0.5 * 3))
-    assert score([1], **asked, effort=growing, end=3) == pytest.approx(1 / (2 + 0.5 * 3 + 0.25 * 4))
-
-
-def test_unseen_replaces_the_cost_of_ranks_below_the_list():
-    assert score([1], C="rbp(0.5)", A="erg", effort="by_rank(4, 2)", unseen=8) == pytest.approx(1 / (4 + 8))
+    # unseen= replaces the cost of ranks below the list
+    assert score([1], **asked, effort="by_rank(4, 2)", unseen=8) == pytest.approx(1 / (4 + 8))
 
 
 def test_ranks_are_counted_after_unjudged_items_are_removed():
-    qrels, run = {"q": {"b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
     measure = CWLA(C="prec(1)", A="erg", gain="raw", effort="by_rank(4, 2)", end="stop", judged_only=True)
-    assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(1 / 4)
+    assert of_two(measure) == pytest.approx(1 / 4)
 
 
 def test_the_ideal_ranking_pays_the_cost_of_each_rank():
-    costs = {"a": 5, "b": 7, "c": 1}
-    qrels, run = {"q": {"a": 0, "b": 1, "c": 2}}, {"q": {"a": 3.0, "b": 2.0}}
-    measure = CWLA(
-        **{"C": "decay(10)", "A": "etg", "gain": "raw", "effort": "plus(seconds, by_rank(3, 1))", "norm": "ideal"},
-        **{"unseen": 4, "costs": costs},
-    )
+    decay = {"C": "decay(10)", "A": "etg", "gain": "raw", "norm": "ideal", "unseen": 4}
+    measure = CWLA(**decay, effort="plus(seconds, by_rank(3, 1))", costs={"a": 5, "b": 7, "c": 1})
     ideal = 2 + 2 ** (-(1 + 3) / 10)  # c, then b
-    assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(2 ** (-(5 + 3) / 10) / ideal)
-
-
-@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
-def test_the_ideal_order_by_known_seconds_is_the_best(order):
-    costs = {"a": 30, "b": 3}
-    qrels = {"q": {"a": 1, "b": 1}}
-    run = {"q": {order[0]: 2.0, order[1]: 1.0}}
-    measure = CWLA(
-        **{"C": "decay(10)", "A": "etg", "gain": "raw", "effort": "seconds", "norm": "ideal", "unseen": 1}, costs=costs
-    )
-    score_of = {"a": 1 + 2**-3, "b": 1 + 2**-0.3}
-    assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(score_of[order[0]] / score_of["b"])
+    assert of_two(measure, qrels={"a": 0, "b": 1, "c": 2}) == pytest.approx(2 ** (-(5 + 3) / 10) / ideal)
+    by_seconds = CWLA(**decay, effort="seconds", costs={"a": 30, "b": 3})  # the ideal order is b, a
+    for order, found in (("ab", 1 + 2**-3), ("ba", 1 + 2**-0.3)):
+        assert of_two(by_seconds, order, {"a": 1, "b": 1}) == pytest.approx(found / (1 + 2**-0.3))
 
 
 UNITS = {
@@ -181,42 +164,48 @@ def test_all_results_say_the_unit_of_the_effort(effort):
     assert unit_of_metric(measure.metric) == f"gain 'raw' per {of}"
 
 
-def test_a_unit_is_a_word_and_changes_no_number():
-    for text in ("cost(is)", "cost('is')", "cost('two words')", "cost(3)", "cost(None)", "cost('μ'+'J')", "cost(')')"):
-        with pytest.raises(
-            CWLAError, match=r"unit must be a word, such as tokens|cannot be read|parameters are numbers"
-        ):
-            CWLA(C="prec(2)", A="erg", effort=text)
+def test_a_unit_is_a_word_and_errors_name_the_effort():
+    word = r"unit must be a word, such as tokens|cannot be read|parameters are numbers"
+    for text, says in {
+        **dict.fromkeys(("cost(is)", "cost('is')", "cost('two words')", "cost(3)", "cost(None)", "cost('μ'+'J')", "cost(')')"), word),
+        "by_rank": "needs the cost of at least one rank",
+        "by_rank(1, -2)": r"costs must be a number in \[0, inf\)",
+        "plus(given, unit)": "given efforts cannot be a part of a sum",
+        "plus(unit)": "needs second",
+    }.items():  # fmt: skip
+        with pytest.raises(CWLAError, match=says):
+            score([1, 0], C="rbp(0.5)", A="etg", effort=text)
+    with pytest.raises(NoFiniteValue, match="depends on ranks: use norm='ideal'"):
+        score([1, 0], C="rbp(0.5)", A="etg", effort="by_rank(2, 1)", norm="unlimited", max_rel=1)
     assert CWLA(C="prec(2)", A="erg", gain="raw", effort="cost(unit='euro')").params["effort"] == "cost(euro)"
 
 
-@pytest.mark.parametrize(("parameters", "says"), [
-    ({"effort": "by_rank"}, "needs the cost of at least one rank"),
-    ({"effort": "by_rank(1, -2)"}, r"costs must be a number in \[0, inf\)"),
-    ({"effort": "plus(given, unit)"}, "given efforts cannot be a part of a sum"),
-    ({"effort": "plus(unit)"}, "needs second"),
-    ({"effort": "by_rank(2, 1)", "norm": "unlimited", "max_rel": 1}, "depends on ranks: use norm='ideal'"),
-])  # fmt: skip
-def test_errors_name_the_effort(parameters, says):
-    with pytest.raises((BadParameter, NoFiniteValue), match=says):
-        score([1, 0], C="rbp(0.5)", A="etg", **parameters)
+def test_efforts_that_are_given_have_to_be_given():
+    one = {"effort": "given", "C": "decay(3)", "A": "etg"}
+    refused(lambda: score([1, 0], unseen=5, **one), BadParameter, "effort='given'", "efforts=, a number for each item")
+    words = "write a function of documents with @effort"
+    refused(lambda: evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [CWLA(**one, max_rel=2)]), BadParameter, words)
+    given = score([1, 1], efforts=[3, 1], **one)
+    assert given == score([1, 1], efforts=[3, 1], C="decay(3)", A="etg") == 1.5
+
+
+COSTLY = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_cost": [10.0, 20.0]})
 
 
 def test_the_explanation_shows_the_costs():
-    columns = {"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_cost": [10.0, 20.0]}
     measure = CWLA(C="rbp(0.5)", A="erg", gain="raw", effort="plus(seconds,by_rank(2,1))", end="stop")
-    found = explain({"q": {"a": 1}}, pd.DataFrame(columns), "q", measure)
+    found = explain({"q": {"a": 1}}, COSTLY, "q", measure)
     assert found.score == pytest.approx(1 / (12 + 0.5 * 21))
     assert found.table["effort"].tolist() == pytest.approx([12, 21])
 
 
 def test_the_measure_s_table_comes_before_the_run_s_column():
     """They have one source: documents that the table lacks do not have the cost of the column."""
-    run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_cost": [10.0, 20.0]})
     measure = CWLA(C="decay(10)", A="etg", gain="raw", effort="seconds", unseen=1)
-    values = [evaluate({"q": {"b": 1}}, run, [measure(costs=table)]).iloc[0, 0] for table in (None, {"a": 20, "b": 1})]
+    values = [
+        evaluate({"q": {"b": 1}}, COSTLY, [measure(costs=table)]).iloc[0, 0] for table in (None, {"a": 20, "b": 1})
+    ]
     assert values == pytest.approx([0.5, 0.25])
-    assert math.isclose(values[0], 2 ** (-10 / 10))
 
 
 @pytest.mark.parametrize("form", ["seconds", "by_rank(9,2,1)", "plus(seconds,by_rank(9,2,1))"])
@@ -238,6 +227,5 @@ def test_classes_of_users_may_read_seconds():
     known = {"A": "etg", "gain": "binary"}
     parts = {"slow": CWLA(C="decay(5)", effort="seconds", unseen=1, **known), "fast": CWLA(C="decay(50)", **known)}
     measure = Mixture(measures=parts, weights={"slow": 0.25, "fast": 0.75})
-    run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_cost": [10.0, 20.0]})
     expected = 0.25 * 2**-2 + 0.75 * 2 ** (-1 / 50)
-    assert evaluate({"q": {"b": 1}}, run, [measure]).iloc[0, 0] == pytest.approx(expected)
+    assert evaluate({"q": {"b": 1}}, COSTLY, [measure]).iloc[0, 0] == pytest.approx(expected)
