@@ -63,7 +63,7 @@ def test_values_by_the_formula(data, given, k):
     assert given == {"harm": 0} or len({*found.values()}) > 1
 
 
-# Generated in the form of the authors' file of examples; tests/real_data/test_udcg.py has these.
+# Generated in the form of the authors' file of examples; tests/real_data/test_collections.py has these.
 EXAMPLE = {
     "question": "How long is the river?",
     "passages": [

@@ -90,11 +90,6 @@ def test_a_table_of_discounts_has_a_value():
     refused(lambda: score([0, 1], C="rr", A="utility(table())"), BadParameter, words)
 
 
-def test_nested_functions_have_their_own_parameters():
-    assert score([0, 0, 0, 1], C="prec(4)", A="utility(power(0.5))") == 0.5
-    assert score([0, 1], C="prec(2)", A="utility(geometric(0.25))") == 0.25
-
-
 @given(st.floats(), st.sampled_from(["[0, 1)", "(0, inf)", "[0.5, inf)", "[0, 1]"]))
 def test_ranges_are_those_of_mathematics(value, interval):
     low, high = (float(end) for end in interval[1:-1].split(","))

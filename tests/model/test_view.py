@@ -66,15 +66,12 @@ def test_beyond_the_list_is_what_items_there_would_be(name, best, costs):
     np.testing.assert_allclose(spread(NAMES[name](beyond), 4), spread(NAMES[name](explicit), 9)[:, 5:], rtol=1e-12)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", ENDLESS)
-def test_what_lies_beyond_changes_no_total(name):
+def test_what_lies_beyond_changes_no_total_and_endless_gain_has_none(name):
     beyond, explicit = a_view().beyond(np.array([[1.0, 2.0]])), a_view(2)
     expected = spread(ENDLESS[name](explicit), 7 if "disc" in name else 2)[:, -2:]
     np.testing.assert_allclose(spread(ENDLESS[name](beyond), 2), expected)
-
-
-@pytest.mark.parametrize("name", ENDLESS)
-def test_endless_gain_has_no_total(name):
     if name != "at_least(2).found":
         refused(lambda: ENDLESS[name](a_view(best=(0.75, 2)).beyond(np.array([[1.0]]))), NoFiniteValue)
 
@@ -117,16 +114,13 @@ def test_nothing_gained_for_nothing_is_a_rate_of_nothing():
     refused(lambda: score([1, 0], efforts=[0, 0], C="prec(2)", A="avg", end="stop"), NoFiniteValue)
 
 
-@pytest.mark.parametrize(("phi", "worth"), [
-    ("reciprocal", [1, 1 / 2, 1 / 3, 1 / 4]),
-    ("log2", [1, 0.6309297535714575, 1 / 2, 0.43067655807339306]),
-    ("power(2)", [1, 1 / 4, 1 / 9, 1 / 16]),
-    ("geometric(0.5)", [1, 1 / 2, 1 / 4, 1 / 8]),
-    ("table(0.9,0.3,0.6)", [0.9, 0.3, 0.6, 0]),
-    ("table(1)", [1, 0, 0, 0]),
-])  # fmt: skip
-def test_what_a_gain_is_worth_at_each_rank(phi, worth):
-    assert score(np.eye(4), C="prec(4)", A=f"utility({phi})").tolist() == pytest.approx(worth, rel=1e-14)
+def test_what_a_gain_is_worth_at_each_rank():
+    for phi, worth in {
+        "reciprocal": [1, 1 / 2, 1 / 3, 1 / 4], "log2": [1, 0.6309297535714575, 1 / 2, 0.43067655807339306],
+        "power(2)": [1, 1 / 4, 1 / 9, 1 / 16], "power(0.5)": [1, 2**-0.5, 3**-0.5, 1 / 2], "geometric(0.5)": [1, 1 / 2, 1 / 4, 1 / 8],
+        "table(0.9,0.3,0.6)": [0.9, 0.3, 0.6, 0], "table(1)": [1, 0, 0, 0],
+    }.items():  # fmt: skip
+        assert score(np.eye(4), C="prec(4)", A=f"utility({phi})").tolist() == pytest.approx(worth, rel=1e-14)
 
 
 def test_what_lies_between_two_hits_is_forgotten_and_paid_for():
@@ -153,21 +147,29 @@ def test_what_is_no_number_for_each_rank_is_an_error(found, says, recwarn):
         return found(view)
 
     wanted = r"must return one number, or an array \[queries × ranks\].* that broadcasts to the shape \(1, 30\) here"
-    with pytest.raises(BadParameter, match=f"C='odd' returned {says}, and {wanted}"):
-        score([1, 0, 1], C=continuation(odd), A="erg")
-    with pytest.raises(BadParameter, match=f"A='odd' returned {says}, and {wanted}"):
-        score([1, 0, 1], C="rbp(0.8)", A=aggregation(odd))
+    for kind, decorator, other in (("C", continuation, {"A": "erg"}), ("A", aggregation, {"C": "rbp(0.8)"})):
+        with pytest.raises(BadParameter, match=f"{kind}='odd' returned {says}, and {wanted}"):
+            score([1, 0, 1], **{kind: decorator(odd)}, **other)
     assert not recwarn
 
 
-def test_shapes_that_are_wrong_for_long_lists_are_errors():
+def test_shapes_of_long_lists_gains_and_efforts_that_are_wrong_are_errors():
     @continuation
     def first_fifty(view):
         return 0.9 + 0 * view.r[:, :50] * view.i[:, :50]
 
     assert score([1], C="first_fifty", A="etg", end="stop") == 1
-    with pytest.raises(BadParameter, match=r"C='first_fifty' returned an array of the shape \(1, 50\), and must"):
-        score([1] * 64, C="first_fifty", A="etg", end="stop")
+    odd = {"C": (first_fifty, r"'first_fifty' returned an array of the shape \(1, 50\)")}
+    for kind, decorator in (("gain", gain), ("effort", effort)):
+
+        @decorator
+        def three(given):
+            return np.ones(3)
+
+        odd[kind] = three, r"'three' returned an array of the shape \(3,\)"
+    for kind, (function, says) in odd.items():
+        with pytest.raises(BadParameter, match=rf"{kind}={says}, and must return"):
+            score([1] * 64, **{"C": "rbp(0.8)", "A": "erg", "end": "stop", kind: function})
 
 
 @pytest.mark.parametrize("values", [0.5, [0.5], np.float32(0.5), [[0.5]], np.array(0.5, object)])
@@ -179,34 +181,10 @@ def test_one_number_is_that_of_all_ranks(values):
     assert score([1, 0, 1], C=always, A="erg") == pytest.approx(score([1, 0, 1], C="rbp(0.5)", A="erg"))
 
 
-def test_odd_shapes_of_gains_and_efforts_are_errors():
-    @gain
-    def three_gains(grade):
-        return np.ones(3)
-
-    @effort
-    def three_efforts(documents):
-        return np.ones(3)
-
-    for odd in ({"gain": "three_gains"}, {"effort": "three_efforts"}):
-        [(kind, name)] = odd.items()
-        with pytest.raises(
-            BadParameter, match=rf"{kind}='{name}' returned an array of the shape \(3,\), and must return"
-        ):
-            score([1, 0, 1], C="rbp(0.8)", A="erg", **odd)
-
-
-@pytest.mark.parametrize("odd", ["bored", 3, np, partial(max, 1), lambda view: 0.5])
-@pytest.mark.parametrize("decorator", [continuation, aggregation, gain, effort])
-def test_what_is_no_function_is_an_error(decorator, odd):
-    with pytest.raises(BadParameter, match=rf"@{decorator.__name__} must decorate a function with a name, not .*\."):
-        decorator(odd)
-
-
 @pytest.mark.parametrize(
     ("decorator", "first"), [(continuation, "view"), (aggregation, "view"), (gain, "grade"), (effort, "documents")]
 )
-def test_a_function_without_its_input_is_an_error(decorator, first):
+def test_what_is_no_function_of_its_input_is_an_error(decorator, first):
     def nothing():
         return 0.5
 
@@ -220,9 +198,11 @@ def test_a_function_without_its_input_is_an_error(decorator, first):
         return phi
 
     for odd in (nothing, by_name, has_a_default, has_a_range):
-        says = rf"@{decorator.__name__}: the first parameter of '{odd.__name__}' must be {first}, the input of the"
-        with pytest.raises(BadParameter, match=says):
-            decorator(odd)
+        says = f"@{decorator.__name__}: the first parameter of '{odd.__name__}' must be {first}, the input of the"
+        refused(lambda odd=odd: decorator(odd), BadParameter, says)
+    for odd in ("bored", 3, np, partial(max, 1), lambda view: 0.5):
+        says = f"@{decorator.__name__} must decorate a function with a name, not "
+        refused(lambda odd=odd: decorator(odd), BadParameter, says)
 
 
 def test_an_input_may_have_a_note_and_a_default():
@@ -233,36 +213,32 @@ def test_an_input_may_have_a_note_and_a_default():
     assert score([0.0, 1.0], C="rbp(0.5)", A="erg", gain="noted") == 0.25
 
 
-@pytest.mark.parametrize("name", [*NAMES, *ENDLESS])
-@pytest.mark.parametrize("kind", [continuation, aggregation])
-def test_a_users_function_cannot_write_into_a_view(kind, name):
+WRITTEN = {
+    **{f"{part} {name}": (kind, {part: "writes"}, read) for part, kind in (("C", continuation), ("A", aggregation))
+       for name, read in (NAMES | ENDLESS).items()},
+    "grades of efforts": (effort, {"effort": "writes"}, lambda documents: documents.grade),
+    "ranks of efforts": (effort, {"effort": "writes"}, lambda documents: documents.rank),
+    "gain": (gain, {"gain": "writes"}, lambda grade: grade),
+    "discount": (discount, {"A": "utility(writes)"}, lambda i: i),
+}  # fmt: skip
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_users_function_cannot_write_into_what_it_gets(written):
     """Otherwise the function would change its own score, and those of other functions that read the view."""
+    kind, part, read = WRITTEN[written]
 
-    @kind
-    def writes(view):
-        values = (NAMES | ENDLESS)[name](view)
-        if isinstance(values, np.ndarray):  # unit effort is a number
-            values[...] = 0
-        return 0.5 + 0 * view.r
-
-    parts = {"C": "rbp(0.5)", "A": "etg", {continuation: "C", aggregation: "A"}[kind]: "writes"}
-    with pytest.raises(BadParameter, match=r"'writes' fails: (assignment destination|output array) is read-only"):
-        score([0, 0.5], judged=[1, 0.5], efforts=[2, 3], unseen=1, **parts)
-
-
-@pytest.mark.parametrize(
-    ("kind", "more", "written"),
-    [(effort, {"effort": "writes"}, lambda documents: documents.grade), (effort, {"effort": "writes"}, lambda documents: documents.rank),
-     (gain, {"gain": "writes"}, lambda grade: grade), (discount, {"A": "utility(writes)"}, lambda i: i)],
-)  # fmt: skip
-def test_other_functions_of_users_cannot_write_into_what_they_get(kind, more, written):
     @kind
     def writes(given):
-        written(given)[...] = 1
-        return 1.0
+        values = read(given)
+        if isinstance(values, np.ndarray):  # unit effort is a number
+            values[...] = 0
+        return 0.5 + 0 * getattr(given, "r", 1.0)
 
+    costs = {} if kind is effort else {"efforts": [2, 3], "unseen": 1, "judged": [1, 0.5]}
     with pytest.raises(BadParameter, match=r"'writes' fails: (assignment destination|output array) is read-only"):
-        score([2, 1], **{"C": "rbp(0.5)", "A": "etg"} | more)
+        score([0, 0.5], **{"C": "rbp(0.5)", "A": "etg"} | part, **costs)
 
 
 def test_what_a_users_function_computes_may_be_changed():
