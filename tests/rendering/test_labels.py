@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from pyterrier_cwla.rendering.figures import (
     titled,
     wrapped,
 )
+from tests.support.messages import refused
 from tests.support.readable import assert_readable, drawn_texts
 
 pytestmark = pytest.mark.slow
@@ -36,54 +36,47 @@ def axes(width=3.3, height=3.2):
     return axes_of(Figure(figsize=(width, height), layout="constrained").subplots())
 
 
-def place_of(ax, text):
-    """Return the middle of a drawn text in pixels."""
-    return next(box for drawn, box in drawn_texts(ax.figure) if drawn.get_text() == text).mean(axis=0)
+def places(ax):
+    """Return the middles of the texts of readable axes in pixels."""
+    assert_readable(ax.figure)
+    return {text.get_text(): box.mean(axis=0) for text, box in drawn_texts(ax.figure)}
 
 
 def test_labels_of_points_cover_each_other_nowhere():
-    figure = Figure(figsize=(5, 3.5), layout="constrained")
-    ax = figure.subplots()
+    ax = axes(5, 3.5)
     points = np.random.default_rng(0).normal(size=(30, 2))
     ax.plot(*points.T, "o")
     points[:3] = points[0] + [[0, 0], [0.01, 0], [0, 0.01]]
     label_points(ax, {f"system {number}": tuple(point) for number, point in enumerate(points[:6])}, points, "black")
-    figure.draw_without_rendering()
-    boxes = [Text.get_window_extent(text) for text in ax.texts]
-    assert len(boxes) == 6
-    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert {f"system {number}" for number in range(6)} <= places(ax).keys()
     frame = ax.get_window_extent().padded(1)
+    boxes = [Text.get_window_extent(text) for text in ax.texts]
     assert all((box.min >= frame.min).all() and (box.max <= frame.max).all() for box in boxes)
 
 
 def test_labels_at_ends_of_lines_stand_apart_inside():
-    figure = Figure(figsize=(3.3, 2.5), layout="constrained")
-    ax = figure.subplots()
+    ax = axes(3.3, 2.5)
     curves = {f"a measure {n}": ([0, 1, 2], [0, 1, 5 + n / 100]) for n in range(7)}
     curves["cut"] = ([0, 1, 2], [0, 2, np.nan])
     looks = {name: measure_look(number) for number, name in enumerate(curves)}
     for name, (x, y) in curves.items():
         ax.plot(x, y, **looks[name])
     label_ends(ax, {**curves, "nothing": ([0], [np.nan])}, {**looks, "nothing": looks["cut"]})
-    figure.draw_without_rendering()
-    boxes = {text.get_text(): Text.get_window_extent(text) for text in ax.texts}
-    assert set(boxes) == set(curves)
-    assert not any(one.overlaps(other) for one, other in combinations(boxes.values(), 2))
-    assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes.values())
-    assert boxes["cut"].y0 < min(box.y0 for name, box in boxes.items() if name != "cut")
+    heights = {name: place[1] for name, place in places(ax).items() if name in curves}
+    assert {text.get_text() for text in ax.texts} == heights.keys() == curves.keys()
+    assert min(heights, key=heights.get) == "cut"
 
 
 def test_measures_differ_and_texts_break_at_commas_first():
     looks = [measure_look(number) for number in range(24)]
     assert len({str((look["linestyle"], look["marker"])) for look in looks[:8]}) == 8
     assert len({str(look) for look in looks}) == 24
-    assert in_lines("ranks of all runs", 10) == "ranks of\nall runs"
-    assert in_lines("BM25_RM3_ENSEMBLE", 9) == "BM25_RM3_\nENSEMBLE"
-    assert in_lines("abcdefghij", 4) == "abcd\nefgh\nij"
-    assert in_lines("one\u00a0word here", 9) == "one\u00a0word\nhere"
-    assert in_lines("already\nin two lines", 4) == "already\nin two lines"
-    assert in_lines("users, 1,366 sessions", 14) == "users,\n1,366 sessions"
-    assert in_lines("", 9) == ""
+    for text, width, lines in (
+        ("ranks of all runs", 10, "ranks of\nall runs"), ("BM25_RM3_ENSEMBLE", 9, "BM25_RM3_\nENSEMBLE"),
+        ("abcdefghij", 4, "abcd\nefgh\nij"), ("one\u00a0word here", 9, "one\u00a0word\nhere"),
+        ("already\nin two lines", 4, "already\nin two lines"), ("users, 1,366 sessions", 14, "users,\n1,366 sessions"), ("", 9, ""),
+    ):  # fmt: skip
+        assert in_lines(text, width) == lines
     assert wrapped("$" * 9, 5) == r"\$" * 5 + "\n" + r"\$" * 4
     assert wrapped("CWLA(C='rbp(0.8)',A='max',max_rel=2)") == "CWLA(C='rbp(0.8)',\nA='max',max_rel=2)"
     assert wrapped("nDCG@10") == "nDCG@10"
@@ -97,28 +90,24 @@ def test_measures_differ_and_texts_break_at_commas_first():
 
 def test_labels_at_line_ends_follow_limits_and_sizes_that_change_later():
     ax = axes(7)
-    curves = {"low": ([0, 1], [0, 0]), "high": ([0, 1], [0, 1])}
-    label_ends(ax, curves, {"low": {"color": "C0"}, "high": {"color": "C1"}})
+    label_ends(
+        ax, {"low": ([0, 1], [0, 0]), "high": ([0, 1], [0, 1])}, {"low": {"color": "C0"}, "high": {"color": "C1"}}
+    )
     ax.set_ylim(-1, 3)
-    assert_readable(ax.figure)
-    heights = [ax.transData.inverted().transform(place_of(ax, name))[1] for name in ("low", "high")]
+    found = places(ax)
+    heights = [ax.transData.inverted().transform(found[name])[1] for name in ("low", "high")]
     assert heights == pytest.approx([0, 1], abs=0.05)
     ax.set_ylim(0, 100)  # both ends at nearly the same height
     ax.figure.set_size_inches(3.3, 2)
-    assert_readable(ax.figure)
-    assert place_of(ax, "high")[1] > place_of(ax, "low")[1]
+    found = places(ax)
+    assert found["high"][1] > found["low"][1]
 
 
 def test_of_equal_ends_the_first_label_is_on_top():
     ax = axes()
     label_ends(ax, {name: ([0, 1], [0.5, 0.5]) for name in "abc"}, {name: measure_look(0) for name in "abc"})
-    heights = [place_of(ax, name)[1] for name in "abc"]
-    assert heights == sorted(heights, reverse=True)
-    ax = axes()
-    label_ends(ax, {"nothing": ([0], [np.nan])}, {"nothing": measure_look(0)})
-    assert not ax.texts
-    ax = axes()
-    label_ends(ax, {"a": ([0, 1], [0, 1])}, {"a": measure_look(0)})
+    found = places(ax)
+    assert found["a"][1] > found["b"][1] > found["c"][1]
     ax.set_xticks([1, 2, 3], ["one", "two", "three"])
     thin_ticks(ax)
     assert_readable(pickle.loads(pickle.dumps(ax.figure)))
@@ -139,9 +128,9 @@ def test_keys_panels_and_ticks_stand_apart():
     ax = axes()
     titled(ax, "A title of this figure that needs two lines")
     key(ax, {name: measure_look(number) for number, name in enumerate(LONG[:4])})
-    assert_readable(ax.figure)
-    above = place_of(ax, ax.get_title(loc="left"))[1]
-    assert all(ax.bbox.y1 < place_of(ax, text.get_text())[1] < above for text in ax.get_legend().get_texts())
+    found = places(ax)
+    above = found[ax.get_title(loc="left")][1]
+    assert all(ax.bbox.y1 < found[text.get_text()][1] < above for text in ax.get_legend().get_texts())
     ax = axes(7)
     ax.set(xlabel="rank (documents)", ylabel="share of users")
     looks = {name: measure_look(number) for number, name in enumerate(LONG[:5])}
@@ -157,18 +146,15 @@ def test_keys_panels_and_ticks_stand_apart():
     ax.set_xticks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], [f"{n}" for n in range(1, 11)])
     ax.set_xticks([], minor=True)
     thin_ticks(ax)
-    assert_readable(ax.figure)
-    shown = {text.get_text() for text, _ in drawn_texts(ax.figure)}
+    shown = places(ax).keys()
     assert {"1", "10"} <= shown
     assert "9" not in shown
 
 
 def test_rows_that_do_not_fit_are_refused_with_a_size_that_does():
-    figure = Figure(figsize=(3.4, 2.0), layout="constrained")
     names = [f"measure number {n}" for n in range(30)]
-    with pytest.raises(BadParameter, match=r"30 rows do not fit into 2\.0 inches: .*figsize=\((.*?)\)") as refused:
-        name_rows(figure.subplots(), range(30), names)
-    size = re.search(r"figsize=\((.*?), (.*?)\)", str(refused.value)).groups()
-    figure = Figure(figsize=tuple(map(float, size)), layout="constrained")
-    name_rows(figure.subplots(), range(30), names)
-    assert_readable(figure)
+    words = "30 rows do not fit into 2.0 inches: "
+    message = refused(lambda: name_rows(axes(3.4, 2.0), range(30), names), BadParameter, words)
+    ax = axes(*map(float, re.search(r"figsize=\((.*?), (.*?)\)", message).groups()))
+    name_rows(ax, range(30), names)
+    assert_readable(ax.figure)
