@@ -26,11 +26,10 @@ def systems(collection):
 
 
 def test_a_seed_gives_one_collection():
-    small = {"documents": 150, "topics": 5}
+    one, same, other = (demo.collection(seed, documents=150, topics=5) for seed in (7, 7, 8))
     for frame in ("documents", "topics", "qrels"):
-        one, same, other = (getattr(demo.collection(seed, **small), frame) for seed in (7, 7, 8))
-        pd.testing.assert_frame_equal(one, same)
-        assert not one.equals(other)
+        pd.testing.assert_frame_equal(getattr(one, frame), getattr(same, frame))
+        assert not getattr(one, frame).equals(getattr(other, frame))
 
 
 @pytest.mark.parametrize("documents, topics", [(2000, 50), (300, 7), (9, 1)])
@@ -88,26 +87,19 @@ def test_systems_return_ranked_documents_with_lengths(collection, systems):
         assert {"score", "doc_length"} <= set(pt.inspect.transformer_outputs(system, ["qid", "query"]))
 
 
-def test_systems_beat_chance_and_judgments_have_holes(collection, systems):
+def test_systems_beat_chance_pickle_cut_and_find_nothing_for_unknown_words(collection, systems):
     rng = np.random.default_rng(0)
+    topics = collection.topics.head(5)
     for system in systems.values():
         results = system(collection.topics)
         shuffled = results.assign(score=rng.random(len(results)))
         found, chance = (pt.Evaluate(r, collection.qrels, [nDCG @ 10])["nDCG@10"] for r in (results, shuffled))
         assert 3 * chance < found < 0.8
-    for system in systems.values():
-        assert 0.7 < pt.Evaluate(system(collection.topics), collection.qrels, [Judged @ 10])["Judged@10"] < 0.95
-
-
-def test_systems_pickle_cut_and_find_nothing_for_unknown_words(collection, systems):
-    for system in systems.values():
-        topics = collection.topics.head(5)
+        assert 0.7 < pt.Evaluate(results, collection.qrels, [Judged @ 10])["Judged@10"] < 0.95  # judgments have holes
         pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(system))(topics), system(topics))
-    bm25 = systems["BM25"]
-    topics = collection.topics.head(5)
-    assert (bm25 % 10).compile()(topics).equals((bm25 % 10)(topics).reset_index(drop=True))
-    for system in systems.values():
         assert system(pd.DataFrame({"qid": ["1", "2"], "query": ["x", ""]})).empty
+    first = systems["BM25"] % 10
+    assert first.compile()(topics).equals(first(topics).reset_index(drop=True))
 
 
 def test_parameters_can_be_tuned(collection, monkeypatch):

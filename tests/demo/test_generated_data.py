@@ -32,16 +32,19 @@ def test_the_first_system_is_better_and_a_seed_gives_one_set():
     assert len(pooled.runs["system 00"]) == 20
 
 
+def assert_ratings_follow(rated, measure):
+    order = np.argsort(rated.scores([measure]).iloc[:, 0].to_numpy(), kind="stable")
+    assert (np.diff(rated.ratings[order]) >= 0).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("generated", [demo.rated_sessions, demo.rated_lists])
 def test_ratings_without_noise_follow_the_measure(generated):
     rated = generated("RBP(p=0.7,rel=1)", noise=0)
-    order = np.argsort(rated.scores(["RBP(p=0.7,rel=1)"]).iloc[:, 0].to_numpy(), kind="stable")
-    assert (np.diff(rated.ratings[order]) >= 0).all()
+    assert_ratings_follow(rated, "RBP(p=0.7,rel=1)")
     assert set(rated.ratings) == {1, 2, 3, 4, 5}
-    r = [generated(noise=noise).scores(["RBP(p=0.8,rel=1)"]).iloc[:, 0] for noise in (0.2, 3)]
-    ratings = [generated(noise=noise).ratings for noise in (0.2, 3)]
-    correlations = [np.corrcoef(scores, rating)[0, 1] for scores, rating in zip(r, ratings)]
+    little, much = (generated(noise=noise) for noise in (0.2, 3))
+    correlations = [np.corrcoef(r.scores(["RBP(p=0.8,rel=1)"]).iloc[:, 0], r.ratings)[0, 1] for r in (little, much)]
     assert correlations[0] > correlations[1] + 0.2
 
 
@@ -52,13 +55,11 @@ def test_lists_have_grades_and_users_other_orders():
     assert (different["P"] == 1).all()
     assert (different["RBP"][by_query["P"].first() > 0] > 1).all()
     assert (rated.table.groupby("user")["query"].nunique() == 6).all()
-    rated = demo.rated_lists("RBP(p=0.8,rel=1)", max_rel=3, noise=0)
-    found = [rated.scores([f"NumRel(rel={grade})"]).iloc[:, 0].sum() for grade in (1, 2, 3, 4)]
+    graded, binary = (demo.rated_lists("RBP(p=0.8,rel=1)", noise=0, **more) for more in ({"max_rel": 3}, {}))
+    found = [graded.scores([f"NumRel(rel={grade})"]).iloc[:, 0].sum() for grade in (1, 2, 3, 4)]
     assert found[0] > found[1] > found[2] > found[3] == 0
-    order = np.argsort(rated.scores(["RBP(p=0.8,rel=1)"]).iloc[:, 0].to_numpy(), kind="stable")
-    assert (np.diff(rated.ratings[order]) >= 0).all()
-    binary = demo.rated_lists("RBP(p=0.8,rel=1)", noise=0)
-    assert (binary.ratings == rated.ratings).all()  # the relevant documents are the same
+    assert_ratings_follow(graded, "RBP(p=0.8,rel=1)")
+    assert (binary.ratings == graded.ratings).all()  # the relevant documents are the same
 
 
 @pytest.mark.slow

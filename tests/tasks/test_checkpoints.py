@@ -23,63 +23,64 @@ def square(name, log=None, fail=()):
     return {"value": np.array([float(name[-1]) ** 2]), "name": np.array(name)}
 
 
-def values(pieces):
-    return [(str(piece["name"]), piece["value"].tolist()) for piece in pieces]
+def done(pieces, function=square, names=NAMES, layout=LAYOUT):
+    found = pieces.each(names, function, "squaring", layout=layout)
+    return [(str(piece["name"]), piece["value"].tolist()) for piece in found]
 
 
 ALL = [(name, [float(name[-1]) ** 2]) for name in NAMES]
 
 
+@pytest.fixture
+def stored(tmp_path):
+    return Pieces({"input": 1}, tmp_path, progress=False)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("keep", [False, True])
 def test_pieces_come_in_the_order_of_their_names(keep, n_jobs, tmp_path):
-    pieces = Pieces({"input": 1}, tmp_path if keep else None, progress=False, n_jobs=n_jobs)
-    assert values(pieces.each(NAMES, square, "squaring", layout=LAYOUT)) == ALL
+    assert done(Pieces({"input": 1}, tmp_path if keep else None, progress=False, n_jobs=n_jobs)) == ALL
     assert any(tmp_path.iterdir()) == keep
 
 
-def test_an_interrupted_study_goes_on_where_it_was(tmp_path):
+def test_an_interrupted_study_goes_on_where_it_was(stored):
     log = []
     with pytest.raises(KeyboardInterrupt):
-        Pieces({"input": 1}, tmp_path, progress=False).each(
-            NAMES, partial(square, log=log, fail=["seed/2"]), "s", layout=LAYOUT
-        )
+        done(stored, partial(square, log=log, fail=["seed/2"]))
     assert log == NAMES[:2]
     log.clear()
-    assert (
-        values(Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s", layout=LAYOUT))
-        == ALL
-    )
+    assert done(stored, partial(square, log=log)) == ALL
     assert log == NAMES[2:]
 
 
 @pytest.mark.parametrize("other", [{"input": 2}, {"input": 1, "seed": 0}])
-def test_what_was_kept_for_another_input_is_not_used(other, tmp_path):
-    Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, square, "s", layout=LAYOUT)
-    log = []
-    Pieces(other, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s", layout=LAYOUT)
-    assert log == NAMES
-    log.clear()
-    Pieces({"input": 1}, tmp_path, progress=False).each(NAMES, partial(square, log=log), "s", layout=LAYOUT)
-    assert log == []
+def test_what_was_kept_for_another_input_is_not_used(other, stored, tmp_path):
+    done(stored)
+    for pieces, computed in ((Pieces(other, tmp_path, progress=False), NAMES), (stored, [])):
+        log = []
+        done(pieces, partial(square, log=log))
+        assert log == computed
 
 
-def test_a_piece_of_another_shape_is_an_error(tmp_path):
-    pieces = Pieces({"input": 1}, tmp_path, progress=False)
-    pieces.each(NAMES, square, "s", layout=LAYOUT)
+def test_a_piece_of_another_shape_is_an_error(stored):
+    done(stored)
+    words = r"npz: this entry of cache_dir='.*' must have value \(floats, shape [12]\).*, and has"
     for layout in ({"value": ("f", (2,)), "name": ("U", ())}, {"value": ("f", (1,))}):
-        with pytest.raises(
-            MalformedFile, match=r"npz: this entry of cache_dir='.*' must have value \(floats, shape [12]\).*, and has"
-        ):
-            pieces.each(NAMES, square, "s", layout=layout)
+        with pytest.raises(MalformedFile, match=words):
+            done(stored, layout=layout)
 
 
-def test_a_piece_that_was_cut_off_is_done_again(tmp_path):
-    pieces = Pieces({"input": 1}, tmp_path, progress=False)
-    pieces.each(NAMES, square, "s", layout=LAYOUT)
+def test_a_piece_that_was_cut_off_is_done_again(stored, tmp_path):
+    done(stored)
     for number, kept in enumerate(sorted(tmp_path.rglob("*.npz"))):
         kept.write_bytes(kept.read_bytes()[: number * 60])
-    assert values(pieces.each(NAMES, square, "s", layout=LAYOUT)) == ALL
+    assert done(stored) == ALL
+
+
+def test_kept_pieces_come_first_and_the_others_as_they_are_done(stored):
+    done(stored, names=NAMES[2:])
+    found = stored.done({name: partial(square, name) for name in NAMES}, lambda _: LAYOUT)
+    assert [name for name, _ in found] == [*NAMES[2:], *NAMES[:2]]
 
 
 def test_fingerprints_tell_contents_apart():
@@ -87,22 +88,16 @@ def test_fingerprints_tell_contents_apart():
     different = [[a], [a.reshape(2, 3)], [a.astype(int)], [a, a], [a, "x"], [a, {"x": 1}], [a, {"x": "1"}], [a + 1e-15]]
     assert len({fingerprint(*parts) for parts in different}) == len(different)
     assert fingerprint(a, {"x": 1, "y": 2}) == fingerprint(a.copy(), {"y": 2, "x": 1})
-
-
-@pytest.mark.parametrize("value", [object(), {"a": {1}}, np.array([object()]), [np.array(["x", None])]])
-def test_what_cannot_be_hashed_by_content_has_no_fingerprint(value):
-    with pytest.raises(TypeError, match="no fingerprint"):
-        fingerprint(value)
-
-
-def test_arrays_within_lists_count_in_full():
-    a, b = np.arange(5000), np.arange(5000)
+    b = np.arange(5000)
     b[2500] += 1
-    assert fingerprint([a]) != fingerprint([b])
+    assert fingerprint([np.arange(5000)]) != fingerprint([b])
     assert fingerprint({"seed": np.int64(3)}) == fingerprint({"seed": 3})
+    for value in (object(), {"a": {1}}, np.array([object()]), [np.array(["x", None])]):
+        with pytest.raises(TypeError, match="no fingerprint"):
+            fingerprint(value)
 
 
-def test_unwritable_folders_are_named_before_anything_is_computed(tmp_path):
+def test_unwritable_folders_and_numbers_of_jobs_are_named_before_anything_is_computed(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     refused(lambda: Pieces({"input": 1}, file), BadParameter, "cache_dir='", "file' cannot be written")
@@ -110,14 +105,4 @@ def test_unwritable_folders_are_named_before_anything_is_computed(tmp_path):
     (folder / "identity.json").unlink()
     (folder / "identity.json").mkdir()
     refused(lambda: Pieces({"input": 1}, tmp_path), BadParameter, "cannot be written", "Is a directory")
-
-
-def test_kept_pieces_come_first_and_the_others_as_they_are_done(tmp_path):
-    pieces = Pieces({"input": 1}, tmp_path, progress=False)
-    pieces.each(NAMES[2:], square, "s", layout=LAYOUT)
-    found = pieces.done({name: partial(square, name) for name in NAMES}, lambda _: LAYOUT)
-    assert [name for name, _ in found] == [*NAMES[2:], *NAMES[:2]]
-
-
-def test_jobs_are_a_number_of_processes():
     refused(lambda: Pieces({}, n_jobs=0), CWLAError, "n_jobs=0")

@@ -8,27 +8,22 @@ from pyterrier_cwla.tasks import progress
 from pyterrier_cwla.tasks.notebook_bar import NotebookBar
 
 
-class Notebook:
-    """Outputs of a notebook: what is shown in each place, and everything that was ever shown there."""
-
-    def __init__(self, monkeypatch):
-        pytest.importorskip("IPython")
-        self.places = []
-        monkeypatch.setattr("IPython.display.display", self.display)
-        self.shell = SimpleNamespace(kernel=1, execution_count=1)
-        monkeypatch.setattr("IPython.get_ipython", lambda: self.shell)
-        monkeypatch.setattr(progress, "_DELAY", 0)
-
-    def display(self, shown, raw, display_id):
-        assert (raw, display_id) == (True, True)
-        place = [shown]
-        self.places.append(place)
-        return SimpleNamespace(update=lambda shown, raw: place.append(shown))
-
-
 @pytest.fixture
 def notebook(monkeypatch):
-    return Notebook(monkeypatch)
+    """Return a shell with all that a notebook showed, in each of its places."""
+    pytest.importorskip("IPython")
+
+    def display(shown, raw, display_id):
+        assert (raw, display_id) == (True, True)
+        place = [shown]
+        shell.places.append(place)
+        return SimpleNamespace(update=lambda shown, raw: place.append(shown))
+
+    shell = SimpleNamespace(kernel=1, execution_count=1, places=[])
+    monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    monkeypatch.setattr(progress, "_DELAY", 0)
+    return shell
 
 
 def test_a_bar_is_updated_in_place_and_removed(notebook):
@@ -72,7 +67,7 @@ def test_bars_of_failed_cells_do_not_hide_the_next(notebook):
     first = iter(progress.bar(range(3), True, "first"))
     next(first)
     NotebookBar._open.refresh()
-    notebook.shell.execution_count = 2
+    notebook.execution_count = 2
     for _ in progress.bar(range(3), True, "second", 3):
         NotebookBar._open.refresh()
     assert len(notebook.places) == 2
@@ -81,13 +76,9 @@ def test_bars_of_failed_cells_do_not_hide_the_next(notebook):
     assert NotebookBar._open is None
 
 
-def test_short_work_shows_nothing(notebook, monkeypatch):
+def test_short_work_and_work_without_progress_show_nothing(notebook, monkeypatch):
     monkeypatch.setattr(progress, "_DELAY", 100)
     assert list(progress.bar(range(3), True, "short")) == [0, 1, 2]
-    assert notebook.places == []
-
-
-def test_without_progress_nothing_is_imported_or_shown(notebook):
     assert progress.bar([1], False, "x") == [1]
     with progress.counted(False, "x", 1, "rows") as done:
         done(1)

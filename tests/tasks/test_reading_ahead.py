@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Items of an iterator computed in advance, one at a time, in another thread."""
 
 from threading import Event
 
@@ -7,30 +7,22 @@ import pytest
 from pyterrier_cwla.tasks.parallel import ahead
 
 
-def test_next_item_is_computed_while_an_item_is_used():
-    computed = Event()
-
-    def items():
-        yield 1
-        computed.set()
-        yield 2
-
-    found = ahead(items())
-    assert next(found) == 1
-    assert computed.wait(timeout=60)
-    assert list(found) == [2]
-
-
-def test_only_one_item_is_computed_in_advance():
-    computed = []
+def test_next_item_is_computed_while_an_item_is_used_and_no_other():
+    computed, second = [], Event()
 
     def items():
         for number in range(5):
             computed.append(number)
+            if number == 1:
+                second.set()
             yield number
 
-    for number in ahead(items()):
+    found = ahead(items())
+    assert next(found) == 0
+    assert second.wait(timeout=60)
+    for number in found:
         assert max(computed) <= number + 1
+    assert computed == [0, 1, 2, 3, 4]
 
 
 def test_an_error_comes_after_the_items_before_it():
