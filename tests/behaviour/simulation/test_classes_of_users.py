@@ -231,13 +231,6 @@ def test_users_without_a_judged_intent_score_nothing_by_a_cost():
     assert (found.by_class.xs("no judged intent", level="class")["score"] == 0).all()
 
 
-def test_one_intent_is_the_measure_itself():
-    qrels = INTENTS[INTENTS.iteration.isin(["x", "one"])]
-    aware, alone = (quietly(qrels, RUNS, one, users=300) for one in (IntentAware(measure=USER), USER))
-    pd.testing.assert_frame_equal(aware.by_query, alone.by_query)
-    assert (aware.by_class["share"] == 1).all()
-
-
 def test_preferences_of_classes():
     compared = partial(prefer, users=2_000, progress=False)
     hasty, patient = (compared(QRELS, RUNS, part).second.value for part in BOTH.parts.values())

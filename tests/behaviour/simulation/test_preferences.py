@@ -73,21 +73,6 @@ def test_shares_are_those_of_the_simulated_users():
         )
 
 
-@pytest.mark.slow
-def test_swapped_systems_swap_shares_and_equal_ones_tie():
-    frames = collection(5, queries=6, lengths=True)
-    other = collection(8, queries=6, lengths=True).run
-    there = quietly(frames.qrels, {"A": frames.run, "B": other}, TBG, users=500)
-    back = quietly(frames.qrels, {"B": other, "A": frames.run}, TBG, users=500)
-    pd.testing.assert_frame_equal(there.by_query, back.by_query[["A", "B", "ties", "error"]])
-    assert there.names == ("A", "B")
-    assert back.second.value == there.first.value
-    same = quietly(frames.qrels, {"A": frames.run, "copy": frames.run}, TBG, users=500)
-    assert same.ties.value == 1
-    assert same.error == 0
-    assert (there.by_query[["A", "B", "ties"]].sum(axis=1) - 1).abs().max() < 1e-12
-
-
 def test_who_is_preferred_may_have_the_lower_mean():
     """A is better for the many users who see one result, B is much better for the few who see ten."""
     qrels = {"q": {"a": 1, **{f"b{i}": 1 for i in range(9)}}}
@@ -112,10 +97,12 @@ def test_errors_and_intervals_shrink_as_they_should():
     assert few.error / many.error == pytest.approx(4, rel=0.25)
     wide, narrow = (quietly(frames.qrels, runs, TBG, users=200, confidence=level).first for level in (0.99, 0.8))
     assert wide.low < narrow.low < narrow.high < wide.high
-    text = str(few)
-    assert "200 users of TBG on each of 11 topics" in text
-    assert "95\N{NO-BREAK SPACE}% intervals over topics" in text
-    assert "no difference" in text
+    assert "95\N{NO-BREAK SPACE}% intervals over topics" in str(few)
+    back = quietly(frames.qrels, {"B": other, "A": frames.run}, TBG, users=200, sampling="plain")
+    pd.testing.assert_frame_equal(few.by_query, back.by_query[["A", "B", "ties", "error"]])
+    assert (back.names, back.second.value) == (("B", "A"), few.first.value)
+    same = quietly(frames.qrels, {"A": frames.run, "copy": frames.run}, TBG, users=500)
+    assert (same.ties.value, same.error) == (1, 0)
 
 
 def test_one_query_has_no_interval():

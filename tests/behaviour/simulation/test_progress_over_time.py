@@ -1,7 +1,5 @@
 """Tests of T(k), the rank at time t and G(t), against loops from Eq. 4 of Smucker and Clarke (2012)."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -54,21 +52,17 @@ def test_ranks_and_gains_by_time_are_those_of_a_walk():
 
 def test_runs_are_summed_by_topic_by_run_and_in_all():
     run, qrels = collection(4, queries=6)
-    other = run.assign(score=-run.score)
-    found = progress(qrels, {"up": run, "down": other}, TBG, [30, 90])
-    ranks = found.table["rank"]
-    whole = found.by()["rank"].loc[90]
-    late = ranks.xs(90, level="time")
-    assert whole.to_list() == [late.max(), pytest.approx(late.mean()), late.min()]
+    runs = {"up": run, "down": run.assign(score=-run.score)}
+    found = progress(qrels, runs, TBG, [30, 90])
+    late = found.table["rank"].xs(90, level="time")
+    assert found.by()["rank"].loc[90].to_list() == [late.max(), pytest.approx(late.mean()), late.min()]
     assert late.max() > 1
-    topic = ranks.xs(("3", 90), level=("query_id", "time"))
+    topic = late.xs("3", level="query_id")
     assert found.by("query_id")["rank"].loc[("3", 90)].to_list() == [topic.max(), topic.mean(), topic.min()]
-    assert found.by("run")["gain"]["mean"].loc[("down", 30)] == pytest.approx(
-        found.table["gain"].xs(("down", 30), level=("run", "time")).mean()
-    )
-    one = progress(qrels, {"up": run, "down": other}, TBG, [30, 90], qid="3")
-    assert one.table.index.unique("query_id").to_list() == ["3"]
-    assert one.table.equals(found.table.loc[found.table.index.get_level_values("query_id") == "3"])
+    gains = found.table["gain"].xs(("down", 30), level=("run", "time"))
+    assert found.by("run")["gain"]["mean"].loc[("down", 30)] == pytest.approx(gains.mean())
+    one = progress(qrels, runs, TBG, [30, 90], qid="3")
+    assert one.table.equals(found.table[found.table.index.get_level_values("query_id") == "3"])
 
 
 def test_a_cutoff_ends_the_list_and_other_efforts_have_other_units():
@@ -77,30 +71,32 @@ def test_a_cutoff_ends_the_list_and_other_efforts_have_other_units():
     assert found.unit == "documents"
     assert found.table["rank"].to_list() == [1, 2, 2]
     assert found.table["ended"].to_list() == [False, False, True]
+    assert times_to_ranks(qrels, run, "TBG(seconds_per_word=0)").shape == (1, 10)
     condensed = times_to_ranks({"q": {"a": 1, "c": 0}}, run, "CWLA(C='rbp(0.8)',A='erg',max_rel=1,judged_only=True)", 3)
     assert condensed.loc["q"].to_list() == pytest.approx([0, 1, np.nan], nan_ok=True)
 
 
-@pytest.mark.parametrize(("what", "says"), [
-    ({"times": [3, 1]}, "must increase"),
-    ({"times": [-1, 1]}, "must increase"),
-    ({"qid": "nine"}, "no topic 'nine'"),
-    ({"measure": "Bpref"}, "no user model"),
+ONE = {"q": {"a": 1}}
+FREE = "TBG(seconds_per_word=0)"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("call", "error", "says"), [
+    (lambda: progress(ONE, ONE, FREE, times=[3, 1]), BadParameter, "must increase"),
+    (lambda: progress(ONE, ONE, FREE, times=[-1, 1]), BadParameter, "must increase"),
+    (lambda: progress(ONE, ONE, FREE, qid="nine"), CWLAError, "no topic 'nine'"),
+    (lambda: progress(ONE, ONE, "Bpref"), BadParameter, "no user model"),
+    (lambda: progress(ONE, ONE, "TBG"), MissingLength, "lengths"),
+    (lambda: times_to_ranks(ONE, ONE, FREE, depth=0), BadParameter, "depth=0"),
+    (lambda: progress(ONE, {}, FREE), CWLAError, "no run has a result"),
+    (lambda: progress({**ONE, "r": {"b": 1}}, ONE, FREE, qid="r"), CWLAError, "no run has a result"),
+    (lambda: progress(ONE, {"other": {"a": 1.0}}, FREE), CWLAError, "no run has a result"),
 ])  # fmt: skip
-def test_what_cannot_be_walked_is_an_error(what, says):
-    given = {"measure": "TBG(seconds_per_word=0)", **what}
-    refused(lambda: progress({"q": {"a": 1}}, {"q": {"a": 1.0}}, **given), CWLAError, says)
-
-
-def test_lengths_are_needed_unless_no_word_takes_time():
-    given = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    refused(lambda: progress(*given, "TBG"), MissingLength)
-    assert times_to_ranks(*given, "TBG(seconds_per_word=0)").shape == (1, 10)
-    refused(lambda: times_to_ranks(*given, "TBG(seconds_per_word=0)", depth=0), BadParameter, "depth=0")
+def test_what_cannot_be_walked_is_an_error(call, error, says):
+    refused(call, error, says)
 
 
 def test_pictures_have_minutes_on_the_axis_and_names_beside_lines():
-    pytest.importorskip("matplotlib").use("Agg")
     run, qrels = collection(4, queries=6)
     found = progress(qrels, {"up": run, "down": run.assign(score=-run.score)}, TBG)
     gains, ranks = found.plot_gains(), found.plot_ranks()
@@ -114,16 +110,8 @@ def test_pictures_have_minutes_on_the_axis_and_names_beside_lines():
 
 @pytest.mark.parametrize("names", [("whole", "short"), ("short", "whole")])
 def test_a_run_has_the_colour_of_its_place_among_the_runs(names):
-    pytest.importorskip("matplotlib").use("Agg")
     run, qrels = collection(4, queries=6)
     runs = {"whole": run, "short": run.groupby("query_id").head(2)}
     gains = progress(qrels, {name: runs[name] for name in names}, TBG).plot_gains()
     colours = {name: look["color"] for name, look in system_looks(names).items()}
     assert {text.get_text(): text.get_color() for text in gains.texts} == colours
-
-
-def test_runs_without_a_result_are_refused():
-    qrels = {"q": {"a": 1}, "r": {"b": 1}}
-    for runs, topic in (({}, None), ({"q": {"a": 1.0}}, "r"), ({"other": {"a": 1.0}}, None)):
-        ask = partial(progress, qrels, runs, "TBG(seconds_per_word=0)", qid=topic)
-        refused(ask, CWLAError, "no run has a result")
