@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.behaviour.clicks.click_positions import click_metrics, weighted_correlation
-from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter
 from tests.support.messages import refused
@@ -169,23 +168,3 @@ def test_correlations_of_tiny_and_huge_numbers_and_of_series():
 ])  # fmt: skip
 def test_what_has_no_weighted_correlation(columns, message):
     refused(lambda: weighted_correlation(*columns), BadParameter, message)
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_click_metrics_of_the_study(data):
-    """The lists of the study are shuffled for each user, so nearly each session has its own configuration."""
-    log = chiir24_log(data / "chiir24-satisfaction")
-    metrics = click_metrics(log, depth=5, good=1)
-    assert metrics.configurations["n"].sum() == len(metrics.sessions)
-    assert len(metrics.sessions) + sum(metrics.excluded.values()) == len(log.sessions)
-    top = log.rows[log.rows["rank"] <= 5].groupby(["user", "session"])
-    whole = top.size() == 5
-    assert len(metrics.sessions) == whole.sum()
-    assert metrics.sessions["QCTR"].sum() == top["clicked"].sum()[whole].sum()
-    scores = evaluate(metrics.qrels, metrics.run, ["ERR@5", "P@5"], by_query=True).loc["run"]
-    table = metrics.configurations.join(scores)
-    each = metrics.sessions.join(scores, on="configuration")
-    expected = np.corrcoef(table.loc[each["configuration"], "SS"], each["P@5"])[0, 1]
-    assert weighted_correlation(table["P@5"], table["SS"], table["n"]) == pytest.approx(expected)
-    assert expected > 0.2

@@ -377,22 +377,20 @@ def test_ids_in_files_stay_as_they_are_written(tmp_path):
 
 @pytest.mark.slow
 def test_a_broken_row_of_a_file_is_named_by_its_line(tmp_path):
+    path, parquet = tmp_path / "log.csv", tmp_path / "log.parquet"
     head = "user,session,topic,rank,docno,clicked\n"
-    path = tmp_path / "log.csv"
-    path.write_text(head + "ann,1,q,1,a,1\n\nann,1,q,1,b,0\n")
-    says = "log.csv:4 (user 'ann', session '1', rank '1'): a rank twice in a session"
-    refused(lambda: InteractionLog.read(path), BadLog, says)
-    path.write_text(head + "ann,1,q,1,a,1\nann,1,q,2,b\n")
-    refused(lambda: InteractionLog.read(path), MalformedFile, "log.csv:3: expected 6 fields")
-    InteractionLog.of(base()).save(tmp_path / "log.parquet")
-    table = pd.read_parquet(tmp_path / "log.parquet")
-    table.assign(rank=[1, 1, 3, 1, 2, 1, 2]).to_parquet(tmp_path / "log.parquet")
+    for lines, error, says in (
+        ("ann,1,q,1,a,1\n\nann,1,q,1,b,0\n", BadLog, "log.csv:4 (user 'ann', session '1', rank '1'): a rank twice in"),
+        ("ann,1,q,1,a,1\nann,1,q,2,b\n", MalformedFile, "log.csv:3: expected 6 fields"),
+    ):
+        path.write_text(head + lines)
+        refused(lambda: InteractionLog.read(path), error, says)
+    base().assign(rank=[1, 1, 3, 1, 2, 1, 2]).to_parquet(parquet, index=False)
     says = "log.parquet: row 2 (user 'ann'", ", and ", "log.parquet: row 1 has rank=1"
-    refused(lambda: InteractionLog.read(tmp_path / "log.parquet"), BadLog, *says)
-    log = InteractionLog.read(tmp_path / "log.parquet", broken="exclude")
-    assert log.excluded == {"a rank twice in a session": 1}
-    table.assign(user=range(7)).to_parquet(tmp_path / "log.parquet")
-    refused(lambda: InteractionLog.read(tmp_path / "log.parquet"), BadLog, "user of the log", "must be strings")
+    refused(lambda: InteractionLog.read(parquet), BadLog, *says)
+    assert InteractionLog.read(parquet, broken="exclude").excluded == {"a rank twice in a session": 1}
+    base().assign(user=range(7)).to_parquet(parquet, index=False)
+    refused(lambda: InteractionLog.read(parquet), BadLog, "user of the log", "must be strings")
 
 
 def test_what_is_no_file_of_a_log_says_so(tmp_path):
@@ -621,13 +619,8 @@ def test_dates_seconds_grades_and_foreign_columns():
 ])  # fmt: skip
 def test_what_a_search_engine_cannot_have_seen(change, message):
     frame = pd.DataFrame(showing(0.0, "ab", {"a": 3.0}), index=[5, 6]).astype(object)
-    for column, value in change.items():
-        if column in ("rank", "docno"):
-            frame[column] = [value, value]
-        elif column in ("query", "user"):
-            frame[column] = [value, "q"]
-        else:
-            frame.loc[5, column] = value
+    both = {"rank", "docno"} & change.keys()
+    frame.loc[[5, 6] if both else 5, [*change]] = [*change.values()]
     refused(lambda: click_log(frame), BadLog, *message.split(" … "))
 
 
