@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import Parallel, delayed
+from matplotlib.figure import Figure
 from sklearn.base import clone
 
 from pyterrier_cwla import (
@@ -252,16 +253,13 @@ def test_gaps_are_errors_or_the_mean_of_their_source():
     refused(lambda: value(TBG, missing="mean"), MissingLength, says)
 
 
-def test_needs_of_measures_with_a_default_table():
+def test_a_default_table_replaces_the_column_among_the_needs():
     provider = CWLAProvider()
     assert provider.run_inputs([TBG]) == ["query_id", "doc_id", "score", "doc_length"]
-    assert needs_of(TBG).lengths == "run"
     table = register_lengths(WORDS)
     assert provider.run_inputs([TBG]) == ["query_id", "doc_id", "score"]
     assert (needs_of(TBG).lengths, needs_of(TBG).tables) == ("default", (table,))
-    assert needs_of(TBG(lengths=OTHER)).lengths == "table"
-    free = needs_of(TBG(seconds_per_word=0))
-    assert (needs_of(ir_measures.AP).lengths, free.lengths, free.tables) == ("none", "none", ())
+    assert [needs_of(one).lengths for one in (TBG(lengths=OTHER), TBG(seconds_per_word=0))] == ["table", "none"]
     assert [str(measure) for measure in CWLAEvaluator([TBG], prepare(QRELS)).pinned] == ["TBG"]
 
 
@@ -272,8 +270,7 @@ def test_the_forms_of_the_default():
         assert register_lengths(form) is Lengths.default
         assert value(TBG) == value(TBG, lengths=WORDS)
     assert register_lengths(table=WORDS, name="by_keyword").name == "by_keyword"
-    says = "lengths='no_such' is neither a file nor the name of a table"
-    refused(lambda: register_lengths("no_such"), BadParameter, says)
+    refused(lambda: register_lengths("no_such"), BadParameter, "lengths='no_such' is neither a file nor the name")
     refused(lambda: register_lengths("by_its_name", None), BadParameter, "not NoneType")
     assert Lengths.default is named
 
@@ -328,13 +325,12 @@ def test_rows_and_objectives_read_the_default_by_docno():
     docno, qid = DOCS * 4, np.repeat(list("abcd"), len(DOCS))
     y, score = np.arange(24) % 3, np.random.default_rng(0).normal(size=24)
     scored = partial(measure_score, y_true=y, y_score=score, qid=qid)
-    says = "or all measures one with register_lengths(words)"
-    refused(lambda: scored("TBG"), NotPassed, says)
+    refused(lambda: scored("TBG"), NotPassed, "or all measures one with register_lengths(words)")
     register_lengths(WORDS)
     expected = scored(TBG(lengths=WORDS), docno=docno)
     assert scored("TBG", docno=docno) == expected
-    ideal = scored(TBG(lengths=WORDS, norm="ideal"), docno=docno)
-    assert scored("TBG(norm='ideal')", docno=docno) == ideal
+    ideal = "TBG(norm='ideal')"
+    assert scored(ideal, docno=docno) == scored(TBG(lengths=WORDS, norm="ideal"), docno=docno)
     refused(lambda: scored("TBG"), NotPassed, "TBG needs the length of every document: pass doc_length=")
     gradients = LambdaMART(TBG(lengths=WORDS), docno=docno).gradients(y, score, [6] * 4)
     np.testing.assert_array_equal(LambdaMART("TBG", docno=docno).gradients(y, score, [6] * 4), gradients)
@@ -408,10 +404,7 @@ def test_the_picture_has_all_documents(monkeypatch):
     drawn = []
 
     def picture(draw, inches, label):
-        from matplotlib.figure import Figure
-
-        ax = Figure().subplots()
-        draw(ax)
+        draw(ax := Figure().subplots())
         drawn.append(sum(bar.get_height() for bar in ax.patches))
         return ""
 

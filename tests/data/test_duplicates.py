@@ -4,6 +4,7 @@ import pickle
 import re
 import sys
 from collections import defaultdict
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -125,8 +126,6 @@ def test_only_the_run_s_own_column_is_read_from_it(tmp_path):
     run.to_parquet(tmp_path / "run.parquet")
     found = read_run(tmp_path / "run.parquet")["duplicate_of"]
     assert found.to_pylist() == [None, "a", None]
-    clusters = Duplicates.bind("run").clusters(strings(["a", "b", "c"]), found.cast(pa.large_string()))
-    assert partition(clusters) == {frozenset({0, 1}), frozenset({2})}
     ids = strings(["d1", "d2", "d6"])
     assert partition(Duplicates.of(TABLE).clusters(ids, strings(["d6"] * 3))) == {frozenset({0, 1}), frozenset({2})}
 
@@ -170,8 +169,7 @@ def test_tables_that_are_none(tmp_path):
         (lambda: Duplicates.bind("cranfeld"), "Near: 'cranfield'"),
         (lambda: register_duplicates("run", TABLE), "other than 'run'"),
         (lambda: register_duplicates("two words", TABLE), "not 'two words'"),
-        (lambda: find_duplicates({}, 0), "similarity=0 is out of range"),
-        (lambda: find_duplicates({}, 1.5), "similarity=1.5 is out of range"),
+        *((partial(find_duplicates, {}, one), f"similarity={one} is out of range") for one in (0, 1.5)),
         (lambda: find_duplicates({}, shingle=0), "shingle=0: it must be a whole number"),
         (lambda: find_duplicates({}, tokeniser="word"), "no tokeniser 'word'. Near: 'words'."),
         (lambda: find_duplicates(texts * 2), "have 'a' twice"),
@@ -276,13 +274,11 @@ def test_few_short_texts(texts, similarity, size):
 @pytest.mark.slow
 def test_what_a_word_is_decides():
     texts = {"d1": "Time-biased gain", "d2": "time biased gain!"}
-    assert len(find_duplicates(texts)) == 1
-    assert len(find_duplicates(texts, tokeniser="whitespace")) == 0
-    assert len(find_duplicates(texts, tokeniser=lambda text: [])) == 0
+    for tokeniser, many in (("words", 1), ("whitespace", 0), (lambda text: [], 0)):
+        assert len(find_duplicates(texts, tokeniser=tokeniser)) == many
     assert find_duplicates(texts, tokeniser="whitespace").about["tokeniser"] == "whitespace"
-    assert len(find_duplicates({"d1": "", "d2": "", "d3": " . "})) == 0
-    assert len(find_duplicates({})) == len(find_duplicates({}, 0.5)) == 0
-    assert of(find_duplicates({"d1": "", "d2": "a", "d3": "", "d4": "a"}, 0.5)) == {frozenset({"d2", "d4"})}
+    assert [len(find_duplicates({}, similarity)) for similarity in (1, 0.5)] == [0, 0]
+    assert of(find_duplicates({"d1": "", "d2": "a", "d3": " . ", "d4": "a"}, 0.5)) == {frozenset({"d2", "d4"})}
     # The first text contains all shingles of the second text, but not conversely.
     texts = {"long": "one two three four", "short": "two three"}
     assert of(find_duplicates(texts, shingle=2), [*texts]) == set()
