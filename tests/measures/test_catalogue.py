@@ -80,6 +80,7 @@ def test_gains_alone_may_forget_duplicates():
     assert found.iloc[0, 0] == pytest.approx(2 / 3)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("text", "grade", "words"), [
     ("AdaptiveERR", 1, "AdaptiveERR needs max_rel="),
     ("AdaptiveP", 1, "AdaptiveP needs cutoff="),

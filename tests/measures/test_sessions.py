@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
-from pyterrier_cwla.data.alignment import JudgedPairs
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
 from tests.support.generated import as_pyterrier, collection
 from tests.support.messages import refused
@@ -130,23 +129,8 @@ def test_any_measure_of_a_session_is_the_mean_over_its_queries(log):
 # ---- properties that hold without a reference
 
 
-@given(logs(), st.one_of(st.none(), st.integers(1, 5)))
-def test_a_session_of_one_query_has_its_ndcg(log, k):
-    """With b = 2 the discount is that of nDCG. esNDCG equals nDCG if users read everything."""
-    qrels, run, sessions = log
-    alone = {name: queries[:1] for name, queries in sessions.items()}
-    ndcg = ir_measures.nDCG(dcg="exp-log2")
-    found = evaluate_sessions(qrels, run, alone, [nsDCG(cutoff=k), ndcg @ k if k else ndcg])
-    assert found.iloc[:, 0].tolist() == pytest.approx(found.iloc[:, 1].tolist(), abs=1e-12)
-
-
 def test_a_session_by_hand():
-    """Results x, b
-
-    none
-
-    a, with grades a: 2 and b: 1. Half of the users continue from x to b.
-    """
+    """Results x, b; none; a, with grades a: 2 and b: 1. Half of the users continue from x to b."""
     qrels, run = {"s": {"a": 2, "b": 1}}, {"q1": {"x": 2.0, "b": 1.0}, "q3": {"a": 1.0}}
     sessions = {"s": ["q1", "q2", "q3"]}
     found = evaluate_sessions(qrels, run, sessions, ["RR", sDCG, nsDCG, esNDCG(p_down=0.5, discount="none")]).loc["s"]
@@ -227,16 +211,6 @@ def test_the_order_decides(log):
     assert (backwards.iloc[:, 1:] != found.iloc[:, 1:]).all(axis=None)
 
 
-def test_queries_without_results_count(log):
-    qrels, run, table = log
-    less = evaluate_sessions(qrels, run[run.query_id != "3"], table, ["nDCG@5", sDCG])
-    found = evaluate_sessions(qrels, run, table, ["nDCG@5", sDCG])
-    of_3 = evaluate_sessions(qrels, run, {"s0": ["3"]}, ["nDCG@5", sDCG]).loc["s0"]
-    lost = (found - less).loc["s0"]
-    assert lost.tolist() == pytest.approx([of_3.iloc[0] / 3, of_3.iloc[1] / math.log(2 + 4 - 1, 4)])
-    assert (found - less).drop("s0").eq(0).all(axis=None)
-
-
 def test_judgments_of_topics_and_of_queries(log):
     qrels, run, table = log
     found = evaluate_sessions(qrels, run, table, MEASURES)
@@ -251,14 +225,6 @@ def test_judgments_of_topics_and_of_queries(log):
         BadSessions, match=r"esNDCG compares .* one topic, but session 's0' has queries of '2', '3', '4'"
     ):
         evaluate_sessions(by_query, run, table.rename(columns={"query_id": "qid"}), [esNDCG], judged_by="qid")
-
-
-def test_the_run_is_matched_with_its_judgments_once(log, monkeypatch):
-    calls = []
-    match = JudgedPairs.match
-    monkeypatch.setattr(JudgedPairs, "match", lambda self, rows: calls.append(1) or match(self, rows))
-    evaluate_sessions(*log, MEASURES)
-    assert len(calls) == 1
 
 
 @pytest.mark.every_case
