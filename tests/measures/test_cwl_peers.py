@@ -9,9 +9,8 @@ from cwl.ruler.measures.cwl_nerr import NERReq8CWLMetric, NERReq9CWLMetric, NERR
 from cwl.ruler.measures.cwl_set import SETCWLMetric
 from cwl.ruler.ranking import Ranking
 
-from pyterrier_cwla import evaluate, score
+from pyterrier_cwla import score
 from tests.measures.test_equations import Topic, dynamic_bpm
-from tests.support.generated import collection
 
 PEERS = {
     "bpm(1, 10)": BPMCWLMetric(T=1, K=10),
@@ -55,16 +54,6 @@ def test_expected_rate_of_gain(C):
         assert (found > 0).sum() >= 4
 
 
-def test_identities_of_set_and_trap():
-    """With beta=1, SET is precision; a run that retrieves all relevant documents has TrAP = AP."""
-    frames = collection(7, grades=(0, 1))
-    found = evaluate(
-        frames.qrels, frames.run, ["SET(beta=1,max_rel=1)@9", "P@9", "TrAP", "AP", "R@10000"], by_query=True
-    )
-    assert found.iloc[:, 0].tolist() == pytest.approx(found["P@9"].tolist(), abs=1e-12)
-    assert (found["TrAP"] * found["R@10000"]).tolist() == pytest.approx(found["AP"].tolist(), abs=1e-12)
-
-
 @pytest.mark.parametrize("C", ["ift_goal(1000, 0.9, 1e4)", "ift_rate(1000, 0.9, 1e4)", "ift_goal(0.001, 0.9, 1e4)"])
 def test_foraging_does_not_overflow(C):
     """cwl_eval raises OverflowError for the first of these, so the values are compared with limits."""
@@ -90,10 +79,3 @@ def test_the_dynamic_player_adapts_and_cwl_evals_does_not():
             assert ours == pytest.approx(dynamic_bpm(Topic(2 * gains, []), T, K, h_b, h_c, m), abs=1e-12)
             differ += abs(ours - theirs(BPMDCWLMetric(T, K, h_b, h_c, m), gains)) > 1e-6
     assert differ > 5
-
-
-def test_the_dynamic_player_is_the_static_one_where_nothing_moves():
-    for gains in rankings(5, (4, 20, 60)):
-        for T, K in ((1, 10), (0.5, 3), (5, 40.5)):
-            found = [score(list(gains), C=C, A="erg") for C in (f"bpm({T}, {K})", f"bpm({T}, {K}, 0, 0, 0.9)")]
-            assert found[0] == found[1] == pytest.approx(theirs(BPMCWLMetric(T, K), gains), abs=1e-12)

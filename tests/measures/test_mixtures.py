@@ -9,20 +9,8 @@ import numpy as np
 import pytest
 from ir_measures import RBP
 
-from pyterrier_cwla import (
-    CWLA,
-    TBG,
-    GeometricMean,
-    IntentAware,
-    Lengths,
-    Mixture,
-    Residual,
-    aggregation,
-    evaluate,
-    scorer,
-)
-from pyterrier_cwla.errors import BadParameter, NotPassed, UnknownSpec
-from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla import CWLA, TBG, IntentAware, Lengths, Mixture, Residual, aggregation, evaluate
+from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.measures.computing import Computation, Needs
 from pyterrier_cwla.measures.declarations import better_of, needs_of
 from pyterrier_cwla.measures.labels import labelled
@@ -131,14 +119,6 @@ def test_residual_is_the_sum_of_the_residuals():
     refused(lambda: Residual(measure=total), BadParameter, "no residual of AP: its score depends on the total gain")
 
 
-def test_geometric_mean_of_a_mixture():
-    frames = collection(4)
-    measure = mixture("static and adaptive")
-    scores = evaluate(frames.qrels, frames.run, [measure], by_query=True).iloc[:, 0]
-    found = evaluate(frames.qrels, frames.run, [GeometricMean(measure=measure)]).iloc[0, 0]
-    assert found == pytest.approx(np.exp(np.log(np.maximum(scores, 1e-5)).mean()), rel=1e-12)
-
-
 MEASURES = [
     Mixture(measures={"hasty": "TBG(half_life=60)", "patient": TBG}),
     Mixture(measures={"hasty": "TBG(half_life=60)", "patient": TBG}, weights={"patient": 0.9, "hasty": 0.1}),
@@ -181,15 +161,6 @@ def test_options_of_the_command_line_reach_the_parts_that_read_lengths(tmp_path,
                           "--lengths", tmp_path / "words", "--format", "jsonl")  # fmt: skip
     assert code == 0, told
     assert 0 < json.loads(out)["both"] <= 1
-
-
-def test_scikit_learn():
-    measure = Mixture(measures={"a": RBP(p=0.5, rel=1), "b": RBP(p=0.8, rel=1)})
-    y, score = [[0, 1, 1], [1, 0, 0]], [[2, 3, 1], [1, 2, 3]]
-    parts = [measure_score(part, y, score) for part in measure.parts.values()]
-    assert measure_score(measure, y, score) == pytest.approx(np.mean(parts), abs=1e-12)
-    assert callable(scorer(measure))
-    refused(lambda: measure_score(MEASURES[0], y, score), NotPassed, "needs the length of every document")
 
 
 def test_needs_are_those_of_all_parts():
@@ -239,17 +210,15 @@ ERRORS = {
     "Mixture(measures={'a':TBG},weights={'a':2})": "2, of class 'a', is not a share from 0 to 1",
     "Mixture(measures={'a':TBG},weights={'a':None})": "None, of class 'a', is not a share from 0 to 1",
     "Mixture(measures={'a':TBG},weights=half)": "takes 'uniform', or the share of each class",
+    "Mixture(measures={'a':TGB})": "no measure 'TGB'",
     "Mixture(measures={'a':TBG},weigths=uniform)": "no parameter 'weigths'. Near: 'weights'",
 }  # fmt: skip
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("text", ERRORS)
 def test_errors(text):
-    refused(lambda: evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [text]), BadParameter, ERRORS[text])
-
-
-def test_an_unknown_measure_of_a_class():
-    refused(lambda: Mixture(measures={"a": "TGB"}), UnknownSpec, "no measure 'TGB'")
+    refused(lambda: evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [text]), ERRORS[text])
 
 
 UNITS = {
@@ -285,7 +254,3 @@ def test_an_aggregation_of_a_user_has_its_own_unit():
         return 2 * view.G
 
     assert unit_of(CWLA(C="rr", A=twice, max_rel=1)) == "aggregation 'twice'"
-    classes = {"a": CWLA(C="rr", A="etg", max_rel=1), "b": CWLA(C="rr", A=twice, max_rel=1)}
-    refused(
-        lambda: Mixture(measures=classes), BadParameter, "in 'gain', and those of 'b', ", "in \"aggregation 'twice'\""
-    )

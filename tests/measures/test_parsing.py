@@ -138,6 +138,7 @@ def test_split(text, parts):
     assert split_measures(text) == parts
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("text, says", [
     ("CWLA(C=inst(2),A=max", "cannot read the measure 'CWLA(C=inst(2),A=max' at character 5: '(' was never closed"),
     ("nDCG@", "at character 6: invalid syntax"),
@@ -167,6 +168,12 @@ def test_split(text, parts):
     ("alpha-nDCG@5", "no measure 'alpha-nDCG'. Near: 'alpha_nDCG'"),
     ("α-nDCG@5", "no measure 'α-nDCG'. Near: 'alpha_nDCG'"),
     ("MAP-IA", "no measure 'MAP-IA'. Near: 'AP_IA'"),
+    ("P@5(rel=2)", "write P(rel=2)@5"),
+    ("nDCG10", "Near: 'nDCG@10'"),
+    ("p5", "Near: 'P@5'"),
+    ("TBG(lengths=/a/b.tsv)", "a path stands in quotes, as in TBG(lengths='/data/lengths.tsv')"),
+    ("TBG(lengths=~/b.tsv)", "a path stands in quotes"),
+    ("TBG(lengths=./b.tsv)", "a path stands in quotes"),
 ])  # fmt: skip
 def test_errors_name_the_position(text, says):
     refused(lambda: measures_of(text), UnknownSpec, says)
@@ -198,12 +205,25 @@ def test_lists_of_trec_eval():
 
 def test_other_errors():
     refused(lambda: measures_of(["AP,nDCG"]), UnknownSpec, "several measures in one text; give a list of texts")
-    refused(lambda: measures_of("recall"), BadParameter, "R needs cutoff=, as in R@10")
-    for text, hint in (("nDCG(k=10)", "Write cutoff="), ("AP(relevance_level=2)", "Write rel="),
-                       ("CWLA(C=rr,A=err,max_grade=3)", "Write max_rel="), ("TBG(k=5)", "Write cutoff="),
-                       ("TBG(half_lif=3)", "Near: 'half_life'")):  # fmt: skip
+    for text, hint in {
+        "recall": "R needs cutoff=, as in R@10",
+        "nDCG(k=10)": "Write cutoff=",
+        "AP(relevance_level=2)": "Write rel=",
+        "CWLA(C=rr,A=err,max_grade=3)": "Write max_rel=",
+        "TBG(k=5)": "Write cutoff=",
+        "TBG(half_lif=3)": "Near: 'half_life'",
+        "TBG(half_life=-3)": "half_life must be a number in (0, inf)",
+        "RBP(p=True)": "RBP(p=True): p must not be True or False",
+        "AP@True": "cutoff must not be True or False",
+        "P@0": "P@0: the cutoff must be a whole number",
+        "recall_0": "R@0: the cutoff must be a whole number",
+        "INST": "INST needs max_rel=, as in INST(max_rel=3), with the highest grade",
+        "BPM(T=2)": "BPM needs cutoff= and max_rel=, as in BPM(T=2.0,max_rel=3)@10",
+        "NERR8(max_rel=4)": "NERR8 needs cutoff=, as in NERR8(max_rel=4)@10.",
+        "nDCG(label='n')@10": "labelled(nDCG@10, 'n'), or where texts are read 'n=nDCG@10'",
+        "Residual(measure=TBG,unseen=12)": "Write Residual(measure=TBG(unseen=12)).",
+    }.items():
         refused(lambda text=text: measures_of(text), BadParameter, hint)
-    refused(lambda: measures_of("TBG(half_life=-3)"), BadParameter, "half_life must be a number in (0, inf)")
     for wrong in ("--3", "+'3'", "+True", "not 3"):
         refused(lambda wrong=wrong: measures_of(f"TBG(half_life={wrong})"), UnknownSpec, "half_life= must be a number")
 
@@ -240,42 +260,15 @@ def test_several_cutoffs_of_trec_eval_are_several_measures():
         refused(lambda text=text: measures_of(text), UnknownSpec, "a measure starts with a name")
 
 
-WAYS_OUT = {
-    "P@5(rel=2)": "write P(rel=2)@5",
-    "nDCG10": "Near: 'nDCG@10'",
-    "p5": "Near: 'P@5'",
-    "TBG(lengths=/a/b.tsv)": "a path stands in quotes, as in TBG(lengths='/data/lengths.tsv')",
-    "TBG(lengths=~/b.tsv)": "a path stands in quotes",
-    "TBG(lengths=./b.tsv)": "a path stands in quotes",
-    "RBP(p=True)": "RBP(p=True): p must not be True or False",
-    "AP@True": "cutoff must not be True or False",
-    "P@0": "P@0: the cutoff must be a whole number",
-    "recall_0": "R@0: the cutoff must be a whole number",
-    "INST": "INST needs max_rel=, as in INST(max_rel=3), with the highest grade",
-    "BPM(T=2)": "BPM needs cutoff= and max_rel=, as in BPM(T=2.0,max_rel=3)@10",
-    "NERR8(max_rel=4)": "NERR8 needs cutoff=, as in NERR8(max_rel=4)@10.",
-    "nDCG(label='n')@10": "labelled(nDCG@10, 'n'), or where texts are read 'n=nDCG@10'",
-    "Residual(measure=TBG,unseen=12)": "Write Residual(measure=TBG(unseen=12)).",
-}
-
-
-@pytest.mark.parametrize("text", WAYS_OUT)
-def test_errors_give_the_text_to_write(text):
-    refused(lambda: measures_of(text), WAYS_OUT[text])
-
-
 def test_parameters_without_names_are_refused():
     for make, way_out in {
         lambda: CWLA("inst(2)", "max", max_rel=3): "by name: write CWLA(C='inst(2)', A='max', max_rel=3)",
         lambda: TBG(30): "by name: write TBG(half_life=30)",
         lambda: Residual("TBG"): "by name: write Residual(measure='TBG')",
         lambda: Residual("TBG", unseen=12): "Write Residual(measure=TBG(unseen=12))",
+        lambda: ir_measures.run_inputs([ir_measures.nDCG(label="n") @ 10]): "labelled(nDCG@10, 'n')",
     }.items():
         refused(make, BadParameter, way_out)
-
-
-def test_a_label_as_parameter_is_refused_when_validated():
-    refused(lambda: ir_measures.run_inputs([ir_measures.nDCG(label="n") @ 10]), BadParameter, "labelled(nDCG@10, 'n')")
 
 
 def test_names_made_from_content_are_not_offered():
