@@ -10,13 +10,10 @@ from ir_measures import RBP
 
 from pyterrier_cwla import CWLA, TBG, ByTopic, GeometricMean, GradedTBG, IntentAware, Mixture, Residual, evaluate
 from pyterrier_cwla.behaviour import calibrate
-from pyterrier_cwla.data.alignment import Judgments
-from pyterrier_cwla.data.columns import judgment_columns
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MalformedFile
 from pyterrier_cwla.measures.declarations import needs_of
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.wrappers import changed_inside, files_of
-from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Masking
 from tests.measures.test_intents import by_query
 from tests.measures.test_mixtures import slow as of_classes
 from tests.support.generated import Collection, collection
@@ -230,25 +227,3 @@ def test_topics_without_parameters():
 def test_broken_files(tmp_path, content, says):
     (tmp_path / "p.csv").write_text(content, "latin-1")
     refused(lambda: ByTopic(measure=RBP(rel=1), parameters=tmp_path / "p.csv"), MalformedFile, says)
-
-
-def test_missing_judgments():
-    """Studies score several subsets of the judgments at once: each topic keeps its own parameters."""
-    frames = collection(4, queries=8)
-    runs = {name: frames.run.assign(score=sign * frames.run.score) for name, sign in (("a", 1), ("b", -1))}
-    table = {str(query): {"p": 0.3 + query / 20} for query in range(1, 9)}
-    measures = {
-        "own": ByTopic(measure=RBP(rel=1), parameters=table),
-        "mixed": Mixture(measures={"a": "AP", "b": "P@5"}),
-    }
-    masking = Masking.from_runs(Judgments(judgment_columns(frames.qrels)), runs, measures)
-    kept = np.random.default_rng(1).random((3, len(frames.qrels))) < 0.6
-    found = masking.scores(masking.whole, kept)
-    rows = masking.judgments.pool.rows
-    for level, mask in enumerate(kept):
-        some = frames.qrels.iloc[rows[mask]]
-        for number, measure in enumerate(measures.values()):
-            for run, values in zip(runs.values(), found[number, level].reshape(2, -1), strict=True):
-                expected = by_query(some, run, measure)
-                own = dict(zip(masking.judgments.qids, values.tolist()))
-                assert {query: own[query] for query in expected} == pytest.approx(expected, abs=1e-12)

@@ -10,12 +10,9 @@ from ir_measures import Compat
 from sklearn.linear_model import LinearRegression
 
 from pyterrier_cwla import evaluate, scorer, studies
-from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.reference import find
-from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Masking
 from tests.support import reference
 from tests.support.generated import collection
 from tests.support.messages import refused
@@ -104,22 +101,10 @@ def test_each_intent_has_its_own_ideal():
     assert found == pytest.approx((of({"a": 1, "b": 2}, run["q"], "Compat") + 1) / 2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("hidden", ["whole", "judged"])
-def test_missing_judgments_have_the_values_of_those_left(hidden):
-    frames = [collection(seed, queries=6, grades=(0, 1, 2)) for seed in (1, 2, 3)]
-    qrels = frames[0].qrels.sort_values("query_id", kind="stable", ignore_index=True)
-    runs = {f"r{number}": frame.run.assign(score=frame.run.score - 1) for number, frame in enumerate(frames)}
-    names = ["Compat", "Compat(p=0.5)", "infAP"]
-    masking = Masking.from_runs(Judgments(qrels), runs, measures_by_name(names), hidden)
-    kept = np.random.default_rng(1).random((3, len(qrels))) < [[1], [0.5], [0.2]]
-    found = masking.scores(masking.whole, kept)
-    for level, some in enumerate(kept):
-        left = Judgments(qrels[some], qids=masking.judgments.qids)
-        expected = evaluate(left, runs, names[:2], by_query=True).to_numpy().T
-        np.testing.assert_allclose(found[:2, level], expected, rtol=0, atol=1e-12)
-    with pytest.raises(BadParameter, match=r"Compat depends on the order of the judgments"):
-        studies.next_judgments(qrels, runs, "Compat")
+def test_next_judgments_are_refused():
+    frames = collection(1, queries=6, grades=(0, 1, 2))
+    says = "Compat depends on the order of the judgments"
+    refused(lambda: studies.next_judgments(frames.qrels, {"a": frames.run, "b": collection(2).run}, "Compat"), says)
 
 
 def test_parameters_and_reference():

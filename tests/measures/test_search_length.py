@@ -8,12 +8,9 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from pyterrier_cwla import CWLA, compare, evaluate, scorer
-from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
-from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.reference import find
-from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Masking
 from tests.support import reference
 from tests.support.messages import refused
 
@@ -174,21 +171,6 @@ def test_intents_are_searched_for_one_by_one():
     qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "iteration"])
     found = of("IntentAware(measure='ESL(failed=9)')", qrels=qrels, by_query=True)
     assert found == [[pytest.approx((1 + 3 / 2 + 1 + 3 / 2) / 2)], [9]]
-
-
-@pytest.mark.parametrize("queries", [1, 7])
-def test_studies_of_missing_judgments_know_the_ties(queries):
-    """Scores with all judgments, and with some, are those of ``evaluate``; with ``judged_only`` as well."""
-    qrels, run = tied_run(queries=queries)
-    runs = {"a": run, "b": run.assign(score=1.0)}
-    names = ["ESL(judged_only=True)", "ESL(wanted=2)", "AP"]
-    masking = Masking.from_runs(Judgments(qrels), runs, measures_by_name(names))
-    kept = np.random.default_rng(1).random((3, len(qrels))) < [[1], [0.5], [0.2]]
-    found = masking.scores(masking.whole, kept)
-    for level, some in enumerate(kept):
-        left = Judgments(qrels[some], qids=masking.judgments.qids)
-        expected = evaluate(left, runs, names, by_query=True).to_numpy().T
-        np.testing.assert_allclose(found[:, level], expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pyterrier_cwla import CWLA, UDCG, evaluate, gain
+from pyterrier_cwla import CWLA, UDCG, ByTopic, Mixture, evaluate, gain
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import BadParameter, BadRun
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
@@ -66,7 +66,8 @@ LENGTHS = {f"d{d}": 50.0 + 7 * d for d in range(80)}
 SCORED = [
     *MEASURES.values(), "nDCG", "P@10", "RBP(rel=1)", "ERR", "Judged@10", "Rprec", "NumRelRet", "AP(judged_only=True)",
     "CWLA(C='inst(2)',A='erg',max_rel=2)", "GeometricMean(measure='AP')", "Residual(measure='RBP(rel=1)')",
-    "Logistic(measure='AP')", UDCG(abstention={str(q): {f"d{d}": (d + q) % 7 / 6 for d in range(0, 80, 2)} for q in range(6)}) @ 20,
+    "Logistic(measure='AP')", "ESL(judged_only=True)", "ESL(wanted=2)", "Compat(p=0.5)", Mixture(measures={"a": "AP", "b": "P@5"}),
+    ByTopic(measure="RBP(rel=1)", parameters={str(q): {"p": 0.3 + q / 9} for q in range(6)}, other="measure"), UDCG(abstention={str(q): {f"d{d}": (d + q) % 7 / 6 for d in range(0, 80, 2)} for q in range(6)}) @ 20,
 ]  # fmt: skip
 
 
@@ -117,6 +118,7 @@ def scored(masking, kept):
 @pytest.mark.parametrize("seed", range(3))
 def test_masked_scores_equal_evaluations_of_what_is_left(seed):
     qrels, runs = generated(seed, queries=4, runs=3)
+    runs["ties"] = {q: {d: round(score) - 1.0 for d, score in run.items()} for q, run in runs["run0"].items()}
     named = {**measures_by_name(SCORED), "TBG": timed(LENGTHS)}
     masking = masking_of(named, qrels, runs)
     pool = masking.whole.pool
