@@ -6,7 +6,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-from ir_measures import RBP
+from ir_measures import RBP, nDCG
 
 from pyterrier_cwla import CWLA, TBG, ByTopic, GeometricMean, GradedTBG, IntentAware, Mixture, Residual, evaluate
 from pyterrier_cwla.behaviour import calibrate
@@ -45,27 +45,21 @@ def test_each_topic_has_its_own_score(seed, cutoff):
     assert max(found.values()) > 0
 
 
-@pytest.mark.parametrize(
-    "measure",
-    [RBP(rel=1), CWLA(C="inst(2)", A="erg", max_rel=3, judged_only=True), TBG(missing="mean"), "nDCG@5"],
-    ids=repr,
-)
-def test_values_are_those_of_the_measures_alone(measure):
+@pytest.mark.parametrize(("measure", "name", "choices"), [
+    (RBP(rel=1), "p", [0.5, 0.9]),
+    (CWLA(C="inst(2)", A="erg", max_rel=3, judged_only=True), "C", ["rbp(0.5)", "inst(1)"]),
+    (TBG(missing="mean"), "half_life", [30, 900]),
+    (nDCG @ 5, "cutoff", [3, 10]),
+])  # fmt: skip
+def test_values_are_those_of_the_measures_alone(measure, name, choices):
     """To the last bit: other topics do not change a score. Some topics have the parameters of the measure."""
     frames = collection(4, lengths=True)
-    name = {"RBP": "p", "CWLA": "C", "TBG": "half_life", "nDCG": "cutoff"}
-    (measure,) = measures_of([measure])
-    choices = {"p": [0.5, 0.9], "C": ["rbp(0.5)", "inst(1)"], "half_life": [30, 900], "cutoff": [3, 10]}[
-        name[measure.NAME]
-    ]
-    table = {str(query): {name[measure.NAME]: choices[query % 2]} for query in range(1, 9)}
-    runs, own = (
-        {"a": frames.run, "b": frames.run.head(200)},
-        ByTopic(measure=measure, parameters=table, other="measure"),
-    )
+    table = {str(query): {name: choices[query % 2]} for query in range(1, 9)}
+    runs = {"a": frames.run, "b": frames.run.head(200)}
+    own = ByTopic(measure=measure, parameters=table, other="measure")
     found = evaluate(frames.qrels, runs, [own], by_query=True).iloc[:, 0]
     alone = {}
-    for values in [{}, *({name[measure.NAME]: choice} for choice in choices)]:
+    for values in [{}, *({name: choice} for choice in choices)]:
         alone[repr(values)] = evaluate(frames.qrels, runs, [measure(**values)], by_query=True).iloc[:, 0]
     for (run, query), value in found.items():
         assert value == alone[repr(table.get(query, {}))][run, query]
@@ -204,10 +198,8 @@ def test_topics_without_parameters():
     refused(lambda: evaluate(QRELS, RUN, [text]), BadJudgments, says)
     measure = ByTopic(measure=RBP(rel=1), parameters={"q": {"p": 0.5}, "s": {"p": 0.1}}, other="measure")
     assert by_query(QRELS, RUN, measure) == pytest.approx({"q": 0.5, "r": 0.2}, abs=1e-9)
-    of_s, says = (
-        measure(parameters={"s": {"p": 0.1}}),
-        "2 of 2 judged topics have no parameters ('q', 'r'); the table has 's'.",
-    )
+    of_s = measure(parameters={"s": {"p": 0.1}})
+    says = "2 of 2 judged topics have no parameters ('q', 'r'); the table has 's'."
     refused(lambda: evaluate(QRELS, RUN, [of_s]), BadJudgments, says)
 
 

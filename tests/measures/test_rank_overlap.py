@@ -12,7 +12,6 @@ from sklearn.linear_model import LinearRegression
 from pyterrier_cwla import evaluate, scorer, studies
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.measures.reference import find
 from tests.support import reference
 from tests.support.generated import collection
 from tests.support.messages import refused
@@ -93,22 +92,12 @@ def test_rows_of_a_learner():
     assert measure_score("Compat", [[0, 1]], [[1, 1 + 1e-12]]) == 1
 
 
-def test_each_intent_has_its_own_ideal():
-    rows = [("q", "1", "a", 1), ("q", "1", "b", 2), ("q", "2", "c", 1)]
-    qrels = pd.DataFrame(rows, columns=["query_id", "iteration", "doc_id", "relevance"])
-    run = {"q": {"c": 3.0, "a": 2.0, "b": 1.0}}
-    found = evaluate(qrels, run, ["IntentAware(measure=Compat)"]).iloc[0, 0]
-    assert found == pytest.approx((of({"a": 1, "b": 2}, run["q"], "Compat") + 1) / 2)
-
-
 def test_next_judgments_are_refused():
     frames = collection(1, queries=6, grades=(0, 1, 2))
     says = "Compat depends on the order of the judgments"
     refused(lambda: studies.next_judgments(frames.qrels, {"a": frames.run, "b": collection(2).run}, "Compat"), says)
 
 
-def test_parameters_and_reference():
-    assert find("Compat")[0].equation.title == "compatibility"
-    with pytest.raises(BadParameter, match=r"p must be a number in \[0, 1\]"):
-        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["Compat(p=1.5)"])
-    refused(lambda: evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["Compat(normalize=2)"]), BadParameter, "normalize")
+def test_parameters():
+    for wrong, says in (("p=1.5", "p must be a number in [0, 1]"), ("normalize=2", "normalize")):
+        refused(lambda wrong=wrong: of({"a": 1}, {"a": 1.0}, f"Compat({wrong})"), BadParameter, says)

@@ -10,7 +10,6 @@ from sklearn.linear_model import LinearRegression
 from pyterrier_cwla import CWLA, compare, evaluate, scorer
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.measures.reference import find
 from tests.support import reference
 from tests.support.messages import refused
 
@@ -37,14 +36,6 @@ def test_by_hand():
     # 100 documents: z is one of the 94 that are not retrieved, and a user finds it after half of the other 93
     assert of("ESL(wanted=3,documents=100)", "ESL(wanted=4,documents=100)") == [4 + 93 / 2, 4 + 93]
     assert of("ESL(documents=7)", "ESL(wanted=3,documents=7)") == pytest.approx([1 + 2 / 3, 4])
-
-
-def test_the_example_of_all_orders():
-    """Levels of 1, 3 and 2 documents; the third relevant document is in the last of them."""
-    levels = [[False], [True, False, True], [True, False]]
-    assert [reference.search_length(levels, wanted, 9) for wanted in (1, 2, 3, 4)] == pytest.approx(
-        [1 + 1 / 3, 1 + 2 / 3, 2 + 1 / 2, 9]
-    )
 
 
 def levels_of(rows, rel, judged_only=False):
@@ -132,17 +123,6 @@ def test_queries_without_results_are_failed_searches():
     assert of("ESL(failed=77)", qrels=qrels) == pytest.approx([(1 + 2 / 3 + 77 + 77) / 3])
 
 
-def tied_run(seed=5, queries=7, documents=60):
-    """Return judgments and a run of few scores, as frames."""
-    rng = np.random.default_rng(seed)
-    size = queries * documents
-    qid = np.repeat([f"q{number}" for number in range(queries)], documents)
-    docno = np.tile([f"d{number}" for number in range(documents)], queries)
-    qrels = pd.DataFrame({"query_id": qid, "doc_id": docno, "relevance": (rng.random(size) < 0.05).astype(int)})
-    run = pd.DataFrame({"query_id": qid, "doc_id": docno, "score": rng.integers(0, 4, size).astype(float)})
-    return qrels, run
-
-
 def test_learners_report_it():
     y = pd.Series([0, 1, 0, 1, 0, 1], index=pd.Index([1, 1, 1, 2, 2, 2], name="qid"))
     X = np.array([[3.0], [3.0], [1.0], [2.0], [1.0], [1.0]])
@@ -171,23 +151,6 @@ def test_intents_are_searched_for_one_by_one():
     qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "iteration"])
     found = of("IntentAware(measure='ESL(failed=9)')", qrels=qrels, by_query=True)
     assert found == [[pytest.approx((1 + 3 / 2 + 1 + 3 / 2) / 2)], [9]]
-
-
-@pytest.mark.slow
-def test_commands_report_it(prints, tmp_path):
-    (tmp_path / "qrels.txt").write_text("q 0 a 1\nq 0 b 0\nother 0 a 1\n")
-    (tmp_path / "run.txt").write_text("q Q0 b 1 2.0 x\nq Q0 a 2 2.0 x\n")
-    said = prints("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", "ESL(failed=9)")
-    assert "Topics that a run does not answer score 0 (failed searches for ESL): run (1)." in " ".join(said.split())
-    table = prints("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", "ESL(failed=9)", "--format", "csv")
-    assert table.splitlines()[1].split(",")[-1] == "4.75"
-    assert "expected search length" in prints("measures", "ESL").lower()
-
-
-def test_it_is_known_to_the_reference():
-    (entry,) = find("ESL")
-    assert (entry.kind, entry.source, entry.range, entry.units) == ("measure", "Cooper (1968)", "[0, ∞)", "documents")
-    assert [p.name for p in entry.parameters] == ["wanted", "rel", "failed", "documents", "judged_only", "label"]
 
 
 def test_what_it_refuses():
