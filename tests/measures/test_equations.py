@@ -177,12 +177,6 @@ def dynamic_bpm(t, T=0.8, K=6.0, h_b=0.7, h_c=2.0, m=0.25):
     return G(s) / s
 
 
-def bpm(t, k=5, T=1.0):
-    G = seen(t)
-    s = min(k, next((i for i in ranks(k) if G(i) >= T), inf))
-    return G(s) / s
-
-
 def foraging(t, T=None, b1=0.9, R1=10, A=None, b2=0.9, R2=10):
     """Azzopardi, Thomas and Craswell (2018), over many ranks. With the goal only, the rest is a geometric series."""
     V, gain, top, items = 1.0, 0.0, 0.0, 0.0
@@ -380,7 +374,7 @@ VALUES = {
     "RBP(p=0.9,rel=1)": lambda t: 0.1 * sum(0.9 ** (i - 1) * t.b(i) for i in ranks(t.n)),
     "INST(max_rel=2)": inst,
     "INSQ(T=2,max_rel=2)": lambda t: mean(lambda i: 1 / (i + 3) ** 2, t.r),
-    "BPM(max_rel=2)@5": bpm,
+    "BPM(max_rel=2)@5": lambda t: dynamic_bpm(t, 1, 5, 0, 0),
     "NERR8(max_rel=2)@9": lambda t: nerr(t, lambda i: 1, 9),
     "NERR9(max_rel=2)@9": lambda t: nerr(t, lambda i: 1 / i, 9),
     "NERR10(max_rel=2)": lambda t: nerr(t, lambda i: 0.9 ** (i - 1)),

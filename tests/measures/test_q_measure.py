@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.measures.reference import find
 from tests.support import reference
 from tests.support.messages import refused
 
@@ -88,13 +87,6 @@ def test_against_the_loop(lists, beta, rel, k, normalise):
 def test_the_ideal_ranking_scores_1_at_any_cutoff():
     names = ["QMeasure", "QMeasure@1", "QMeasure@2", "QMeasure@9"]
     assert of(*names, run={"q": {"a": 3.0, "c": 2.0, "b": 1.0}}) == [1, 1, 1, 1]
-
-
-def test_it_is_known_to_the_reference():
-    (entry,) = find("QMeasure")
-    source = "Sakai (2004); with a cutoff, as NTCIREVAL computes it"
-    assert (entry.kind, entry.range, entry.source) == ("measure", "[0, 1]", source)
-    assert [p.name for p in entry.parameters] == ["beta", "gain", "rel", "normalise", "judged_only", "cutoff", "label"]
 
 
 def test_what_it_refuses():

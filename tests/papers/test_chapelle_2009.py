@@ -1,7 +1,6 @@
 """Chapelle, Metzler, Zhang and Grinspan (2009): the algorithms, the example and the relations between metrics."""
 
 import math
-import random
 
 import numpy as np
 import pytest
@@ -58,19 +57,6 @@ def test_the_cascade_model_and_the_effective_discount(grades):
     assert table["L"].tolist() == pytest.approx(stops(grades))
     not_before = [math.prod(1 - R(before) for before in grades[:r]) for r in range(len(grades))]
     assert table["discount"].tolist() == pytest.approx([p / r for r, p in enumerate(not_before, start=1)])
-
-
-def test_algorithm_1_stops_as_equation_2():
-    """10,000 users, with the standard error of each share."""
-    grades, draws = [1, 0, 3, 2, 4], random.Random(1)
-    count = dict.fromkeys(range(len(grades) + 1), 0)
-    for _ in range(10_000):
-        i = 0
-        while i < len(grades) and draws.random() > R(grades[i]):
-            i += 1
-        count[i] += 1
-    for i, stop in enumerate(explain_gains(grades, **ERR).table["L"]):
-        assert count[i] / 10_000 == pytest.approx(stop, abs=4 * math.sqrt(stop * (1 - stop) / 10_000) + 1e-12)
 
 
 def test_twenty_good_documents_and_one_perfect_document():
