@@ -97,16 +97,14 @@ def test_names_have_inner_labels_and_registered_names_but_no_hashes_and_no_paths
     assert str(TBG(duplicates="run")) == "TBG(duplicates='run')"
 
 
-@pytest.mark.parametrize("label", ["", " ", " TBG", "two\nlines", "\x1b[31m", 3, b"x", "\ud800"])
-def test_labels_are_texts_of_one_line(label):
-    refused(lambda: TBG(label=label), BadParameter, "a label is a text of one line")
-    refused(lambda: evaluate(QRELS, RUN, {label: AP}), BadParameter, "a label is a text of one line")
-
-
-@pytest.mark.parametrize("label", ["run", "query_id", "qid", "name", "mrt", "fold"])
-def test_a_label_is_not_another_column(label, tmp_path):
-    for make in (lambda: TBG(label=label), lambda: evaluate(QRELS, RUN, {label: AP})):
-        refused(make, BadParameter, "tables of scores have another column of this name")
+@pytest.mark.parametrize(("labels", "says"), [
+    (["", " ", " TBG", "two\nlines", "\x1b[31m", 3, b"x", "\ud800"], "a label is a text of one line"),
+    (["run", "query_id", "qid", "name", "mrt", "fold"], "tables of scores have another column of this name"),
+])  # fmt: skip
+def test_labels_are_texts_of_one_line_and_no_other_column(labels, says):
+    for label in labels:
+        for make in (lambda label=label: TBG(label=label), lambda label=label: evaluate(QRELS, RUN, {label: AP})):
+            refused(make, BadParameter, says)
 
 
 @pytest.mark.parametrize("label", [
@@ -196,6 +194,8 @@ def test_two_measures_of_one_name_are_an_error(tmp_path):
         evaluate_sessions(QRELS, RUN, {"q": ["q"]}, [sDCG(label="x"), sDCG(bq=2, label="x")])
     with pytest.raises(BadParameter, match=r"two measures are called 'TBG'"):
         ir_measures.calc_aggregate([first, second], QRELS, RUN)
+    with pytest.raises(BadParameter, match=r"two measures are called 'x'.*label='…' of a measure of this package\.$"):
+        ir_measures.calc_aggregate([labelled(AP, "x"), labelled(RR, "x")], QRELS, RUN)
     found = evaluate(QRELS, RUN, [first, second(label="others")])
     assert found["TBG"].item() != found["others"].item()
 
@@ -237,22 +237,18 @@ def _falling(depth=3):
 BODIES = [_falling(), "half", lambda i: i / (i + 1), lambda i: i / (i + 2)]
 
 
-def test_measures_with_other_functions_of_one_name_are_unequal():
+def test_measures_with_other_functions_of_one_name_are_unequal_and_equal_their_copies():
     measures = [_of(body) for body in BODIES]
     assert len({repr(measure) for measure in measures}) == len(set(map(hash, measures))) == 1
     assert len(set(measures)) == len(measures)
     for wrapped in (Residual, GeometricMean):
         assert len({wrapped(measure=measure) for measure in measures}) == len(measures)
-
-
-@pytest.mark.parametrize("body", BODIES)
-def test_a_measure_with_a_function_of_a_user_equals_its_copies(body):
-    measure = _of(body)
-    copies = [cloudpickle.loads(cloudpickle.dumps(measure)), copy.deepcopy(measure), measure(), _of(body)]
-    copies += [cloudpickle.loads(cloudpickle.dumps(copies[0]))]
-    assert set(copies) == {measure}
-    residual = Residual(measure=measure)
-    assert cloudpickle.loads(cloudpickle.dumps(residual)) == residual
+    for body, measure in zip(BODIES, measures, strict=True):
+        copies = [cloudpickle.loads(cloudpickle.dumps(measure)), copy.deepcopy(measure), measure(), _of(body)]
+        copies += [cloudpickle.loads(cloudpickle.dumps(copies[0]))]
+        assert set(copies) == {measure}
+        residual = Residual(measure=measure)
+        assert cloudpickle.loads(cloudpickle.dumps(residual)) == residual
 
 
 @pytest.mark.parametrize("wrapped", [lambda measure: measure, lambda measure: Residual(measure=measure)])
@@ -307,8 +303,3 @@ def test_a_measure_may_have_a_parameter_label_of_its_own():
         SUPPORTED_PARAMS = {"label": ir_measures.measures.ParamInfo(dtype=str)}
 
     assert not LabelProvider().supports(Own(label="x"))
-
-
-def test_two_labels_of_one_name_are_an_error_in_ir_measures():
-    with pytest.raises(BadParameter, match=r"two measures are called 'x'.*label='…' of a measure of this package\.$"):
-        ir_measures.calc_aggregate([labelled(AP, "x"), labelled(RR, "x")], QRELS, RUN)

@@ -43,9 +43,16 @@ WITHOUT_QUOTES = {
     "nDCG(dcg=exp-log2)@5": "nDCG(dcg='exp-log2')@5",
     "TBG(norm=ideal,end=stop,missing=mean)@5": "TBG(norm='ideal',end='stop',missing='mean')@5",
     "nDCG(gains={0:0,1:3,2:9})@3": "nDCG(gains={1:3,2:9})@3",
+    "nDCG(gains={0:-1,+1:2})": "nDCG(gains={0:-1,1:2})",
+    "TBG(half_life=+3)": "TBG(half_life=3)",
+    "esNDCG(discount=none,p_reform=0.8,p_down=0.5)": "esNDCG(p_down=0.5,discount='none')",
+    "P@+5": "P@5",
+    "CWLA(C=rbp(+.8),A=erg,max_rel=+3)": "CWLA(C='rbp(0.8)',A='erg',max_rel=3)",
+    "CWLA(C=rr,A=err,gain='table({+1:+0.5})')": "CWLA(C='rr',A='err',gain='table({1:0.5})')",
 }  # fmt: skip
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("text, name", [*TREC_EVAL.items(), *OTHER_CASE.items(), *WITHOUT_QUOTES.items()])
 def test_texts_and_the_names_of_their_measures(text, name):
     [found] = measures_of([text])
@@ -226,17 +233,6 @@ def test_other_errors():
         refused(lambda text=text: measures_of(text), BadParameter, hint)
     for wrong in ("--3", "+'3'", "+True", "not 3"):
         refused(lambda wrong=wrong: measures_of(f"TBG(half_life={wrong})"), UnknownSpec, "half_life= must be a number")
-
-
-@pytest.mark.parametrize(("signed", "plain"), [
-    ("TBG(half_life=+3)", TBG(half_life=3)),
-    ("P@+5", "P@5"),
-    ("CWLA(C=rbp(+.8),A=erg,max_rel=+3)", "CWLA(C=rbp(.8),A=erg,max_rel=3)"),
-    ("CWLA(C=rr,A=err,gain='table({+1:+0.5})')", "CWLA(C=rr,A=err,gain='table({1:0.5})')"),
-    ("nDCG(gains={0:-1,+1:2})", ir_measures.nDCG(gains={0: -1, 1: 2})),
-])  # fmt: skip
-def test_numbers_may_have_a_sign(signed, plain):
-    assert measures_of([signed]) == measures_of([plain])
 
 
 def test_names_that_differ_in_case_alone_are_ambiguous(monkeypatch):

@@ -195,6 +195,7 @@ def test_texts_are_read_as_they_are_written(parameters, text):
     assert evaluate_sessions(QRELS, RUN, SESSIONS, [text]).equals(evaluate_sessions(QRELS, RUN, SESSIONS, [measure]))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("parameters", "message"), [
     ({"rho": 1.2}, "rho=1.2): rho must be a number in [0, 1], or a list or map of such numbers"),
     ({"rho": []}, "rho=[]): rho must be"),

@@ -9,6 +9,7 @@ from scipy.stats import kendalltau
 
 from pyterrier_cwla import explain_gains, score, studies
 
+from ..model.test_against_reference import parsed
 from ..support import reference
 
 GAINS = [0.7, 0.4, 0.0, 1.0, 0.5, 0.3]
@@ -117,13 +118,6 @@ TABLE_4 = {
 }
 
 
-#: Continuations and aggregations of Table 4, as the reference takes them.
-PARTS = {
-    "prec(5)": ("prec", {"k": 5}), "rbp(0.8)": ("rbp", {"phi": 0.8}), "dcg(5)": ("dcg", {"k": 5}),
-    "ap1(ranking)": ("ap1", {"R": "ranking"}), "rr(1)": ("rr", {"rel": 1}), "inst(2.25)": ("inst", {"T": 2.25}),
-    "ap2(ranking)": ("ap2", {"R": "ranking"}), "fgt(0.8)": ("fgt", {"delta": 0.8}), "pe(0.5)": ("pe", {"beta": 0.5}),
-    **{name: (name, {}) for name in ("etg", "erg", "err", "avg", "max", "fin")},
-}  # fmt: skip
 #: Departures from the equations in three cells of Table 4: docs/conventions.rst, "Errors in the papers".
 AS_PRINTED = {("ap1(ranking)", "err"), ("ap2(ranking)", "err"), ("inst(2.25)", "max")}
 OURS = {"ap1(ranking)": 0.273, "ap2(ranking)": 0.278, "inst(2.25)": 0.385}
@@ -177,6 +171,6 @@ def test_table_4_by_loops(tmp_path):
         studies.tiangong_ratings(tmp_path / "pages.txt"), cells, resamples=100, repeats=1
     ).cells()
     for C, A in cells:
-        scores = [reference.score(page.tolist(), C=PARTS[C], A=PARTS[A], max_rel=3) for page in pages]
+        scores = [reference.score(page.tolist(), C=parsed(C), A=parsed(A), max_rel=3) for page in pages]
         expected = kendalltau(np.round(scores, 10), ratings).statistic
         assert found.loc[C, A] == pytest.approx(expected, abs=1e-12, nan_ok=True), (C, A)
