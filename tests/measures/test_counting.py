@@ -13,6 +13,7 @@ from ir_measures import P, nDCG
 from pyterrier_cwla import CWLA, GeometricMean, Residual, evaluate
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from tests.measures.test_equations import topics
 from tests.model.test_against_reference import parsed
 from tests.support import reference
 from tests.support.generated import collection
@@ -66,17 +67,6 @@ def framed(nested, value):
     return pd.DataFrame(rows, columns=["query_id", "doc_id", value])
 
 
-def test_by_hand():
-    """a, c and f are relevant, b and e are not; d is unjudged, then in the pool without a grade."""
-    run = {"q": dict(zip("abcdef", range(6, 0, -1)))}
-    grades = {"a": 1, "b": 0, "c": 1, "e": 0, "f": 1}
-    bpref, condensed = (1 + (1 - 1 / 2) + (1 - 2 / 2)) / 3, (1 + 2 / 3 + 3 / 5) / 3
-    for more, in_pool in (({}, 4), ({"d": -1}, 5), ({"d": -2}, 5)):
-        found = evaluate({"q": grades | more}, run, ["Bpref", "infAP", "AP(judged_only=True)"]).loc["run"]
-        inferred = (1 + (1 / 3 + 2 / 3 * 1 / 2) + (1 / 6 + in_pool / 6 * 2 / 4)) / 3
-        assert found.tolist() == pytest.approx([bpref, inferred, condensed], abs=1e-12)
-
-
 def by_topic(values):
     """Return a strategy for up to three topics with some documents each."""
     documents = st.dictionaries(st.sampled_from("abcdefgh"), values, min_size=1)
@@ -108,24 +98,15 @@ def test_any_metric_on_condensed_lists(C, A, more, cutoff):
     frames = collection(8, lengths=True)
     measure = CWLA(C=C, A=A, max_rel=3, judged_only=True, cutoff=cutoff, **more)
     found = evaluate(frames.qrels, frames.run, [measure], by_query=True).loc["run"].iloc[:, 0]
-    left = condensed(frames)
-    judged = frames.qrels.groupby("query_id").relevance.apply(list)
     parts = {"C": parsed(C), "A": parsed(A)} | {role: (more[role], {}) for role in ("gain", "effort") if role in more}
-    for query, value in found.items():
-        some = left[left.query_id == query]
+    for query, topic in topics(frames):
+        left = [(g, words) for g, words in zip(topic.grades, topic.words, strict=True) if g is not None and g >= 0]
         slow = reference.score(
-            some.relevance.tolist(), **parts, max_rel=3, k=cutoff, norm=more.get("norm", "none"),
-            judged=[max(grade, 0) for grade in judged[query]], words=some.doc_length.tolist(),
-        ) if len(some) else 0.0  # fmt: skip
-        assert value == pytest.approx(slow, abs=1e-10)
+            [g for g, _ in left], **parts, max_rel=3, k=cutoff, norm=more.get("norm", "none"),
+            judged=[max(g, 0) for g in topic.judged], words=[words for _, words in left],
+        ) if left else 0.0  # fmt: skip
+        assert found[query] == pytest.approx(slow, abs=1e-10)
     assert (found > 0).sum() > 10
-
-
-def condensed(frames):
-    """Return the judged documents of each query's ranking, in rank order."""
-    judged = frames.run.merge(frames.qrels[frames.qrels.relevance >= 0], on=["query_id", "doc_id"])
-    judged["score"] = judged.score.astype(np.float32)
-    return judged.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
 
 
 # ---- residuals

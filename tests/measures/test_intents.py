@@ -13,8 +13,9 @@ from ir_measures import INST, RR
 from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, evaluate
 from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.errors import BadJudgments, BadParameter
+from tests.measures.test_equations import topics
 from tests.support import reference
-from tests.support.generated import collection
+from tests.support.generated import Collection, collection
 from tests.support.messages import refused
 
 GRADED = (-1, 0, 0, 1, 2, 3)
@@ -39,21 +40,12 @@ def by_query(qrels, run, measure) -> dict[str, float]:
 
 def slow(qrels, run, weights, **parts) -> dict[str, float]:
     """Return the value from loops over queries, intents and ranks."""
-    values = {}
-    for query in qrels.query_id.unique():
-        judged = qrels[qrels.query_id == query]
-        mine = run[run.query_id == query]
-        rows = sorted(zip(np.float32(mine.score), mine.doc_id, mine.doc_length, strict=True), reverse=True)
-        total = 0.0
-        for intent in judged.iteration.unique():
-            grades = dict(zip(*judged[judged.iteration == intent][["doc_id", "relevance"]].to_numpy().T, strict=True))
-            if rows:
-                listed = [grades.get(document) for _, document, _ in rows]
-                words = [length for _, _, length in rows]
-                total += weights[query].get(intent, 0) * reference.score(
-                    listed, judged=[*grades.values()], words=words, **parts
-                )
-        values[query] = total
+    values = dict.fromkeys(qrels.query_id, 0.0)
+    for intent, judged in qrels.groupby("iteration"):
+        for query, topic in topics(Collection(run, judged)):
+            if topic.n:
+                score = reference.score(topic.grades, judged=topic.judged, words=topic.words, **parts)
+                values[query] += weights[query].get(intent, 0) * score
     return values
 
 

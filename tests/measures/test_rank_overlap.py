@@ -26,18 +26,6 @@ def of(qrels, run, measure):
     return evaluate({"q": qrels}, {"run": {"q": run}}, [measure]).iloc[0, 0]
 
 
-def test_by_hand():
-    """The ideal order is b, a: X = 0, 2 of the ranking x, b, a, … is 0, 1, 2 of the depths 1, 2, 3."""
-    run = {"x": 3.0, "b": 2.0, "a": 1.0}
-    found = (0.5 / 2 + 0.25 * 2 / 3) / (1 + 0.5 + 0.25 * 2 / 3)
-    assert of({"a": 1, "b": 2, "x": 0}, run, "Compat(p=0.5)") == pytest.approx(found, abs=1e-15)
-    assert of({"a": 1, "b": 2}, run, "Compat(p=0.5,normalize=False)") == pytest.approx(
-        (0.5 / 2 + 0.25 * 2 / 3) / 1.75, abs=1e-15
-    )
-    assert of({"b": 2, "a": 1}, {"b": 2.0, "a": 1.0, "x": 0.5}, "Compat") == 1
-    assert of({"b": 0, "c": -1}, run, "Compat") == 0
-
-
 @given(RUNS, JUDGED, st.sampled_from([0, 0.5, 0.95, 1]), st.booleans())
 def test_any_ranking(run, judged, p, normalize):
     """Ties, scores that differ as doubles only, scores of 0 and below it, and documents that are not retrieved."""

@@ -127,7 +127,11 @@ def test_scorers_minimise_it_and_rows_without_ids_tie():
     y = pd.Series([0, 1, 0, 1, 0, 1], index=pd.Index([1, 1, 1, 2, 2, 2], name="qid"))
     X = np.array([[3.0], [3.0], [1.0], [2.0], [1.0], [1.0]])
     assert scorer("ESL(wanted=1)")(LinearRegression().fit(X, X.ravel()), X, y) == pytest.approx(-(1 / 2 + 0) / 2)
-    assert measure_score("ESL(wanted=2)", [[1, 0, 1, 0]], [[2, 1, 1, 1]]) == pytest.approx(1)
+    ids = {"docno": [["a", "b", "c", "d"]]}
+    for known in ({}, ids):
+        assert measure_score("ESL(wanted=2)", [[1, 0, 1, 0]], [[2, 1, 1, 1]], **known) == pytest.approx(1)
+    two = measure_score("ESL", [1, 0, 0, 1, 0], [1, 1, 1, 0, 0], qid=["b", "b", "a", "b", "a"], average=False)
+    assert two[0] == 1 / 2
 
 
 def test_the_lowest_is_the_best():
