@@ -15,34 +15,13 @@ from pyterrier_cwla.measures.declarations import needs_of
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.wrappers import changed_inside, files_of
 from tests.measures.test_intents import by_query
-from tests.measures.test_mixtures import slow as of_classes
-from tests.support.generated import Collection, collection
+from tests.support.generated import collection
 from tests.support.messages import refused
 
 
 def half_lives(queries, seed=0) -> dict[str, dict[str, float]]:
     rng = np.random.default_rng(seed)
     return {query: {"half_life": float(rng.choice([30, 60, 240, 600]))} for query in sorted(queries)}
-
-
-def slow(frames, parameters, **parts) -> dict[str, float]:
-    """Return the score of each query by its own half-life, from loops over ranks."""
-    same, values = {"A": ("etg", {}), "gain": ("clicksave", {}), "effort": ("time", {}), **parts}, {}
-    for query, own in parameters.items():
-        alone = Collection(frames.run, frames.qrels[frames.qrels.query_id == query])
-        values |= of_classes(alone, {"all": (None, {"C": ("decay", own), **same})}, {"all": 1.0})
-    return values
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("cutoff", [None, 5])
-def test_each_topic_has_its_own_score(seed, cutoff):
-    frames = collection(seed, ties=False, lengths=True)
-    parameters = half_lives(frames.qrels.query_id.unique(), seed)
-    measure = TBG if cutoff is None else TBG @ cutoff
-    found = by_query(frames.qrels, frames.run, ByTopic(measure=measure, parameters=parameters))
-    assert found == pytest.approx(slow(frames, parameters, k=cutoff), abs=1e-9)
-    assert max(found.values()) > 0
 
 
 @pytest.mark.parametrize(("measure", "name", "choices"), [
@@ -121,11 +100,6 @@ def test_calibrations_by_topic():
     for topic, calibration in found.items():
         alone = by_query(qrels, run, TBG(lengths=lengths, calibration=calibration))
         assert values[topic] == alone[topic]
-    half_lives = found.parameters[["half_life"]]
-    assert half_lives.loc["q", "half_life"] < half_lives.loc["r", "half_life"]
-    values = by_query(qrels, run, ByTopic(measure=TBG(lengths=lengths), parameters=half_lives))
-    for topic, half_life in half_lives["half_life"].items():
-        assert values[topic] == by_query(qrels, run, TBG(lengths=lengths, half_life=half_life))[topic]
     graded = ByTopic(measure=GradedTBG, parameters=found)
     assert by_query(qrels, run, graded)["q"] == by_query(qrels, run, graded.parts["q"])["q"] > 0
     assert pickle.loads(pickle.dumps(graded)) == graded
