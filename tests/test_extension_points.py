@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -92,9 +91,8 @@ def test_every_output_format_is_written(cli, tmp_path, form):
     assert code == 0, told
     others = [one for one in tmp_path.glob("scores*") if one != output]
     assert not others
-    first = output.read_bytes()[:1]
     assert form in FIRST_BYTES, "give the first byte of this format"
-    assert FIRST_BYTES[form] == first
+    assert output.read_bytes()[:1] == FIRST_BYTES[form]
 
 
 def test_every_module_and_command_is_loaded_listed_and_tried():
@@ -113,24 +111,21 @@ def test_every_module_and_command_is_loaded_listed_and_tried():
     assert not [name for name in names if f'"{name}"' not in tests and f" {name} " not in tests]
 
 
-def packed_by(codec: str) -> Callable[[Path], None]:
-    def write(path: Path) -> None:
+def packed_by(codec):
+    def write(path):
         with pa.CompressedOutputStream(str(path), codec) as file:
             file.write(b"1 Q0 a 1 2.5 x\n")
 
     return write
 
 
-def write_parquet(path: Path) -> None:
-    pq.write_table(pa.table({"query_id": ["1"], "doc_id": ["a"], "score": [2.5]}), path)
-
-
-def write_json(path: Path) -> None:
-    path.write_text(json.dumps({"1": {"a": 2.5}}))
-
-
 SCORES = {"a": 2.5, "b": 1.5}
-WRITERS = {"gzip": packed_by("gzip"), "zstd": packed_by("zstd"), "parquet": write_parquet, "json": write_json}
+WRITERS = {
+    "gzip": packed_by("gzip"),
+    "zstd": packed_by("zstd"),
+    "parquet": lambda path: pq.write_table(pa.table({"query_id": ["1"], "doc_id": ["a"], "score": [2.5]}), path),
+    "json": lambda path: path.write_text(json.dumps({"1": {"a": 2.5}})),
+}
 
 
 @pytest.mark.parametrize("form", formats.FORMATS, ids=lambda form: form.name)
@@ -143,15 +138,10 @@ def test_file_formats_are_read_by_suffix_and_by_content(tmp_path, form):
         assert rows == [{"query_id": "1", "doc_id": "a", "score": 2.5}]
 
 
-def read_json_lines(path, kind):
-    """Return the table of a file with one JSON object per line."""
-    return pyarrow.json.read_json(path)
-
-
 @pytest.mark.slow
 def test_a_format_is_one_entry(cli, tmp_path, monkeypatch):
     """Its files are runs of a folder, are named without the suffix, and are evaluated at once and in parts."""
-    entry = formats.FileFormat("JSON lines", ".jsonl", b"{", read=read_json_lines)
+    entry = formats.FileFormat("JSON lines", ".jsonl", b"{", read=lambda path, kind: pyarrow.json.read_json(path))
     formats.FORMATS.append(entry)
     try:
         lines = [{"qid": q, "docno": d, "rank": 1, "score": score} for q in "12" for d, score in SCORES.items()]
@@ -175,32 +165,24 @@ def test_a_format_is_one_entry(cli, tmp_path, monkeypatch):
         formats.FORMATS.remove(entry)
 
 
-@pytest.fixture(scope="module")
-def classes_of_studies():
-    text = "\n".join(path.read_text() for path in Path(studies.__file__).parent.rglob("*.py"))
-    base_of = dict(re.findall(r"^class (\w+)\((\w+)\)", text, re.M))
+def test_every_study_is_public_tried_and_in_the_guide():
+    """docs/studies.rst contains the names of all functions that return studies."""
+
+    def text(folder, pattern):
+        return "\n".join(path.read_text() for path in folder.rglob(pattern))
+
+    base_of = dict(re.findall(r"^class (\w+)\((\w+)\)", text(Path(studies.__file__).parent, "*.py"), re.M))
 
     def is_study(name):
         return name == "Study" or (name in base_of and is_study(base_of[name]))
 
-    return {name for name in base_of if is_study(name) and name not in base_of.values()}
-
-
-def returned_by_functions():
-    """Return the annotated type of what each public function of studies returns, by name."""
-    return {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
-
-
-def test_every_study_is_public_tried_and_in_the_guide(classes_of_studies):
-    assert classes_of_studies
-    assert classes_of_studies <= set(dir(studies))
-    # docs/studies.rst contains the names of all functions that return studies.
-    guide = (ROOT / "docs" / "studies.rst").read_text()
-    returned = returned_by_functions()
-    assert classes_of_studies <= set(returned.values())
-    assert not [name for name, kind in returned.items() if kind in classes_of_studies and name not in guide]
-    tests = "\n".join(path.read_text() for path in (ROOT / "tests" / "studies").rglob("test_*.py"))
-    assert not [name for name, kind in returned.items() if kind in classes_of_studies and f"{name}(" not in tests]
+    classes = {name for name in base_of if is_study(name) and name not in base_of.values()}
+    returned = {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
+    functions = [name for name, kind in returned.items() if kind in classes]
+    assert classes
+    assert classes <= {*dir(studies)} & {*returned.values()}
+    guide, tests = (ROOT / "docs" / "studies.rst").read_text(), text(ROOT / "tests" / "studies", "test_*.py")
+    assert not [name for name in functions if name not in guide or f"{name}(" not in tests]
 
 
 @pytest.mark.parametrize("count", COUNTS.values(), ids=list(COUNTS))

@@ -46,38 +46,26 @@ pyterrier_cwla/report.css,sha256=LPJNul-wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ,5
 """
 
 
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """Set the record of the installed package and return the folder of its source."""
-
-    def install(record):
-        (tmp_path / "x.dist-info").mkdir(exist_ok=True)
-        (tmp_path / "x.dist-info" / "RECORD").write_text(record)
-        there = importlib.metadata.PathDistribution(tmp_path / "x.dist-info")
-        monkeypatch.setattr(conftest, "files", lambda name: there.files)
-        (tmp_path / "pyterrier_cwla").mkdir(exist_ok=True)
-        (tmp_path / "pyterrier_cwla" / "__init__.py").write_text("hello")
-        return tmp_path
-
-    return install
+def no_installation(name):
+    raise importlib.metadata.PackageNotFoundError(name)
 
 
-def test_a_copy_or_an_editable_or_no_installation_is_tested(installed, tmp_path, monkeypatch):
-    assert conftest.changed_since_installation(installed(RECORD)) is None
-    assert conftest.changed_since_installation(installed("_pyterrier_cwla.pth,sha256=abc,5\n")) is None
-
-    def files(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(conftest, "files", files)
-    assert conftest.changed_since_installation(tmp_path) is None
-
-
-@pytest.mark.parametrize("change", [lambda file: file.write_text("hallo"), Path.unlink])
-def test_a_changed_or_removed_module_is_named(installed, change):
-    root = installed(RECORD)
-    change(root / "pyterrier_cwla" / "__init__.py")
-    assert conftest.changed_since_installation(root) == "pyterrier_cwla/__init__.py"
+@pytest.mark.every_case
+@pytest.mark.parametrize(("record", "change", "changed"), [
+    (RECORD, lambda file: None, None),
+    ("_pyterrier_cwla.pth,sha256=abc,5\n", lambda file: None, None),  # an editable installation
+    (None, lambda file: None, None),
+    (RECORD, lambda file: file.write_text("hallo"), "pyterrier_cwla/__init__.py"),
+    (RECORD, Path.unlink, "pyterrier_cwla/__init__.py"),
+])  # fmt: skip
+def test_modules_that_changed_since_the_installation_are_named(record, change, changed, tmp_path, monkeypatch):
+    for name, text in (("x.dist-info/RECORD", record or ""), ("pyterrier_cwla/__init__.py", "hello")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    there = importlib.metadata.PathDistribution(tmp_path / "x.dist-info")
+    monkeypatch.setattr(conftest, "files", (lambda name: there.files) if record else no_installation)
+    change(tmp_path / "pyterrier_cwla" / "__init__.py")
+    assert conftest.changed_since_installation(tmp_path) == changed
 
 
 def test_the_session_stops_with_the_way_out(monkeypatch):

@@ -31,6 +31,7 @@ GENERIC = """
 PIPELINES = "DocLength DocCost DuplicateOf DuplicatesArtifact LearnedRanker LengthsArtifact OptunaSearch"
 PIPELINES += " Cost KFoldOptunaSearch"
 COMMAND = "import sys; sys.argv = ['bin/pyterrier-cwla', '--help']"  # what the script of the command does
+OF_PYTERRIER = "from pyterrier.measures import *; print(TBG, pyterrier.cwla.TBG @ 5)"
 PICKLED = pickle.dumps(pyterrier_cwla.TBG @ 5)
 PACKAGES = "behaviour data demo errors evaluation explorer learning measures model pipelines studies"
 INTERNAL = "cli files rendering tasks"
@@ -61,13 +62,10 @@ def test_every_public_name_is_there(name):
 
 
 def public_classes() -> dict[str, type]:
-    found = {}
-    for package in (pyterrier_cwla, *(getattr(pyterrier_cwla, name) for name in f"{PACKAGES} {INTERNAL}".split())):
-        for name in dir(package):
-            thing = None if name.startswith("_") else getattr(package, name)
-            if inspect.isclass(thing) and thing.__module__.startswith("pyterrier_cwla"):
-                found[thing.__name__] = thing
-    return found
+    packages = [pyterrier_cwla, *(getattr(pyterrier_cwla, name) for name in f"{PACKAGES} {INTERNAL}".split())]
+    things = [getattr(package, name) for package in packages for name in dir(package) if not name.startswith("_")]
+    ours = [thing for thing in things if inspect.isclass(thing) and thing.__module__.startswith("pyterrier_cwla")]
+    return {thing.__name__: thing for thing in ours}
 
 
 #: Attributes that are documented by the libraries whose classes are extended.
@@ -75,10 +73,9 @@ OF_LIBRARIES = {"ARTIFACT_FORMAT", "ARTIFACT_PACKAGE_HINT", "ARTIFACT_TYPE", "NA
                 "set_fit_request", "set_score_request"}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", public_classes())
-def test_public_classes_show_no_internals(name):
+@pytest.mark.parametrize(("name", "kind"), public_classes().items())
+def test_public_classes_show_no_internals(name, kind):
     """Each public attribute has a docstring, or a line in a section of the docstring of its class."""
-    kind = public_classes()[name]
     own = [base for base in kind.__mro__ if base.__module__.startswith("pyterrier_cwla")]
     others = {attribute for base in kind.__mro__ if base not in own for attribute in vars(base)}
     documented = "\n".join(base.__doc__ or "" for base in own)
@@ -146,14 +143,9 @@ def test_modules_are_imported_when_first_used(imported, name, module):
     f"{COMMAND}; import pyterrier_cwla; print('TBG' * ('TBG' in dir(pyterrier_cwla)), pyterrier_cwla.TBG @ 5)",
     f"{COMMAND}; from pyterrier_cwla.measures.named import measures_of; print(*measures_of(['TBG', 'TBG@5']))",
     f"{COMMAND}; import pickle; print('TBG', pickle.loads({PICKLED!r}))",
+    # The command demo imports PyTerrier.
+    f"{COMMAND}; import pyterrier, pyterrier_cwla; pyterrier_cwla.TBG; {OF_PYTERRIER}",
+    f"{COMMAND}; import pyterrier_cwla, pyterrier; pyterrier_cwla.TBG; {OF_PYTERRIER}",
 ])  # fmt: skip
 def test_measures_are_registered_whatever_is_imported_first(code):
     assert run(code) == ["TBG", "TBG@5"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("imports", ["import pyterrier, pyterrier_cwla", "import pyterrier_cwla, pyterrier"])
-def test_measures_of_the_command_are_those_of_pyterrier(imports):
-    """The command demo imports PyTerrier."""
-    code = f"{COMMAND}; {imports}; pyterrier_cwla.TBG; from pyterrier.measures import *; print(TBG, pyterrier.cwla.TBG)"
-    assert run(code) == ["TBG", "TBG"]
