@@ -1,17 +1,13 @@
 """Numbers in printed results of generated data, held to those in ``frozen_results.json``; their layout is free.
 
 A printed text is reduced to its numbers, each with the last word before it: the label of a row, or a word of a sentence.
-For each word, the numbers are compared in reading order, as texts ("0.50" is not "0.5"). Lines may therefore be wrapped
-differently, and boxes, alignment, marks, column heads, and the order of rows and sentences may change, and that of tables
-without a common label. A number may not change, move to another label or column, or disappear. The words keep the order
-of ranks and of columns, which a multiset of all numbers would lose, and do not depend on the order of rows, as the plain
-sequence of numbers would. Numbers within names, such as 10 in nDCG@10, are not values.
+For each word, the numbers are compared in reading order, as texts ("0.50" is not "0.5"). Layout, marks, and the order of
+rows and sentences may change; a number may not change, move to another label or column, or disappear. Numbers within
+names, such as 10 in nDCG@10, are not values. Results are rounded, so that rounding errors do not matter.
 
 After an intended change, write the numbers anew and read the printed differences::
 
     python -m tests.test_frozen_results [NAME …]
-
-Results are frozen as they are printed, rounded, so that rounding errors do not matter. Seeds are fixed.
 """
 
 import io
@@ -161,11 +157,6 @@ def explained_in_time(measure, runs=lambda runs: runs["first"]):
     return tables_of(explain(timed()[0], runs(timed()[1]), "3", measure))
 
 
-def explained_intents():
-    run, qrels = diversity(4, (0, 0, 1, 2))
-    return tables_of(explain(qrels, run, "3", IntentAware(measure="ERR")))
-
-
 def in_all_forms(found, *latex, **layout):
     return repr(found) + on_terminal(found) + found.to_latex(*latex, **layout)
 
@@ -187,10 +178,10 @@ def pairs_by_tukey():
 
 
 def calibrated():
-    log = generated_log(0, users=20)
-    efforts = behaviour.grade_efforts(log, summary_seconds=4.4, resamples=100)
-    continuing = behaviour.continuing_from_views(log, last_rank=80, resamples=100)
-    return "\n".join(map(repr, [behaviour.calibrate(log, resamples=100), efforts, continuing]))
+    log, how = generated_log(0, users=20), {"resamples": 100}
+    efforts = behaviour.grade_efforts(log, summary_seconds=4.4, **how)
+    found = behaviour.calibrate(log, **how), efforts, behaviour.continuing_from_views(log, last_rank=80, **how)
+    return "\n".join(map(repr, found))
 
 
 def models_of_clicks():
@@ -224,7 +215,12 @@ def of_virtual_systems():
 
 
 HASTY = Mixture(measures={"hasty": "TBG(half_life=60)", "patient": TBG}, weights={"hasty": 0.25, "patient": 0.75})
-SLOWLY = {"resamples": 100, "progress": False}
+FEW, FOLDS = {"resamples": 100}, {"cv": 3, "repeats": 2}
+SLOWLY = {**FEW, "progress": False}
+WILCOXON = {"test": "wilcoxon", "correction": "fdr_bh"}
+RANDOMISATION = {"test": "randomisation", "correction": "bonferroni", "confidence": 0.9}
+TWO, VALUES = ["Bpref", "AP"], {"p": [0.2, 0.4, 0.6, 0.8]}
+BY_SESSION = "--judged-by query_id -m sDCG,nDCG@5 --by-session"
 SESSIONS = ["nsDCG", "AdaptiveGRBP(p=0.6,effort='ratio(4)')@9"]
 SHARE = CELL.format("rbp($p)", "erg")
 SLOW = {"compare_pairs_by_tukey", "calibrate", "click_models", "robustness", "robustness_to_depth", "user_agreement",
@@ -233,12 +229,8 @@ SLOW = {"compare_pairs_by_tukey", "calibrate", "click_models", "robustness", "ro
 RESULTS = {
     "compare_without_a_baseline": lambda: repr(compared(baseline=False)),
     "compare_with_a_baseline": lambda: in_all_forms(compared(baseline="one")),
-    "compare_by_wilcoxon": lambda: repr(
-        compared(["ESL", *MEASURES], baseline="three", test="wilcoxon", correction="fdr_bh")
-    ),
-    "compare_by_randomisation": lambda: on_terminal(
-        compared(baseline="two", test="randomisation", correction="bonferroni", confidence=0.9)
-    ),
+    "compare_by_wilcoxon": lambda: repr(compared(["ESL", *MEASURES], baseline="three", **WILCOXON)),
+    "compare_by_randomisation": lambda: on_terminal(compared(baseline="two", **RANDOMISATION)),
     "compare_p_values_by_correction": corrected_p_values,
     "compare_with_several_baselines": several_baselines,
     "compare_pairs": lambda: in_all_forms(compared(["AP", "GMAP"], pairs=True), "AP"),
@@ -250,50 +242,36 @@ RESULTS = {
     "explain_time_biased_gain": lambda: explained_in_time(TBG),
     "explain_a_pair": lambda: explained_in_time(TBG, dict),
     "explain_a_mixture": lambda: explained_in_time(HASTY),
-    "explain_intents": explained_intents,
+    "explain_intents": lambda: tables_of(explain(*diversity(4, (0, 0, 1, 2))[::-1], "3", IntentAware(measure="ERR"))),
     "simulate": lambda: repr(behaviour.simulate(timed()[0], timed()[1]["first"], TBG, users=300, progress=False)),
     "prefer": lambda: repr(behaviour.prefer(*timed(), TBG, users=300, **SLOWLY)),
     "calibrate": calibrated,
     "click_models": models_of_clicks,
-    "robustness": lambda: study(
-        "robustness", *pooled(), ["Bpref", "AP"], fractions=(0.1, 0.5, 1), seeds=2, pairs=6, **SLOWLY
-    ),
-    "robustness_to_depth": lambda: study(
-        "robustness_to_depth", *pooled(), ["Bpref", "AP"], depths=(2, 5), pairs=6, **SLOWLY
-    ),
-    "groups_left_out": lambda: as_report(
-        studies.groups_left_out(*pooled(), dict(zip(pooled()[1], "ababa")), ["AP", "Bpref"], resamples=100)
-    ),
+    "robustness": lambda: study("robustness", *pooled(), TWO, fractions=(0.1, 0.5, 1), seeds=2, pairs=6, **SLOWLY),
+    "robustness_to_depth": lambda: study("robustness_to_depth", *pooled(), TWO, depths=(2, 5), pairs=6, **SLOWLY),
+    "groups_left_out": lambda: study("groups_left_out", *pooled(), dict(zip(pooled()[1], "ababa")), TWO[::-1], **FEW),
     "next_judgments": lambda: study("next_judgments", studies.f_qrels(pooled()[0], 0.4), pooled()[1], "RBP(rel=1)"),
     "simulated_judging": lambda: study("simulated_judging", *pooled(), "RBP(rel=1)", batch=50),
     "discriminative_power": lambda: study("discriminative_power", *pooled(), MEASURES, resamples=300, progress=False),
     "metric_agreement": lambda: study("metric_agreement", *pooled(), [*MEASURES, "RR"], resamples=100),
     "judge_agreement": judged_by_machines,
-    "user_agreement": lambda: study(
-        "user_agreement", rated(), MEASURES, baseline="AP", span=4, cv=3, repeats=2, resamples=100
-    ),
+    "user_agreement": lambda: study("user_agreement", rated(), MEASURES, baseline="AP", span=4, **FOLDS, **FEW),
     "user_agreement_of_sessions": lambda: study(
-        "user_agreement", demo.rated_sessions(sessions=40), SESSIONS, "pearson", resamples=100
+        "user_agreement", demo.rated_sessions(sessions=40), SESSIONS, "pearson", **FEW
     ),
     "sessions": of_sessions,
     "splits": lambda: study("splits", rated(), MEASURES, by="user", bins=None, resamples=100),
     "sensitivity": lambda: study("sensitivity", SHARE, {"p": [0.2, 0.5, 0.8]}, rated(), **SLOWLY),
     "virtual_systems": lambda: as_report(of_virtual_systems()),
-    "fit": lambda: study(
-        "fit", SHARE, {"p": [0.2, 0.4, 0.6, 0.8]}, rated(), cv=3, repeats=2, default={"p": 0.8}, progress=False
-    ),
-    "fit_discount": lambda: study(
-        "fit_discount", "Cascade(phi='$phi',max_rel=2)", rated(), depth=3, cv=3, repeats=2, resamples=100
-    ),
+    "fit": lambda: study("fit", SHARE, VALUES, rated(), default={"p": 0.8}, progress=False, **FOLDS),
+    "fit_discount": lambda: study("fit_discount", "Cascade(phi='$phi',max_rel=2)", rated(), depth=3, **FOLDS, **FEW),
     "command_evaluate": lambda: command("evaluate qrels.txt runs -m nDCG@10 -m TBG --lengths words.tsv"),
     "command_compare": lambda: command("compare qrels.txt runs -m AP --baseline two --resamples 300"),
     "command_compare_pairs": lambda: command("compare qrels.txt runs -m AP --pairs --resamples 300"),
     "command_explain": lambda: command("explain qrels.txt runs/one.txt -q q2 -m TBG --lengths words.tsv --depth 8"),
     "command_rbo": lambda: command("rbo runs --depth 20"),
     "command_simulate": lambda: command("simulate qrels.txt runs/one.txt -m TBG --lengths words.tsv --users 200"),
-    "command_sessions": lambda: command(
-        "sessions qrels.txt runs --sessions sessions.csv --judged-by query_id -m sDCG,nDCG@5 --by-session"
-    ),
+    "command_sessions": lambda: command(f"sessions qrels.txt runs --sessions sessions.csv {BY_SESSION}"),
     "command_calibrate": lambda: command("calibrate log.csv --resamples 100"),
     "command_demo": lambda: command("demo --runs runs --qrels qrels.txt --lengths words.tsv"),
     "command_study_power": lambda: command("study power qrels.txt runs -m AP -m nDCG@5 --resamples 200 -o power"),
@@ -334,8 +312,7 @@ def test_each_result_has_numbers_and_the_layout_is_free():
 
 def main(names):
     """Write the numbers of some or all results anew, and print the differences."""
-    old = frozen() if FILE.exists() else {}
-    new = {name: numbers(name) for name in names or RESULTS}
+    old, new = frozen(), {name: numbers(name) for name in names or RESULTS}
     for name, words in new.items():
         if changed := differences(old.get(name, {}), words):
             print(f"{name}\n{changed}\n")

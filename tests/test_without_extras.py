@@ -28,20 +28,18 @@ class Environment:
         bin = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
         self.python, self.command = bin / "python", bin / "pyterrier-cwla"
         self.uv = shutil.which("uv")
-        if self.uv:
-            done = self._run(self.uv, "venv", "--quiet", "--python", sys.executable, folder / "venv")
-        else:
-            done = self._run(sys.executable, "-m", "venv", folder / "venv")
+        made = [self.uv, "venv", "--quiet", "--python", sys.executable] if self.uv else [sys.executable, "-m", "venv"]
+        done = self._run(*made, folder / "venv")
         assert done.returncode == 0, done.stderr
 
     def install(self, *packages):
-        tool = [self.uv, "pip", "install", "--python"] if self.uv else []
-        self._online(*tool, self.python, *([] if self.uv else ["-m", "pip", "install"]), "--quiet", *packages)
+        of_uv, of_pip = [self.uv, "pip", "install", "--python", self.python], [self.python, "-m", "pip", "install"]
+        self._online(*(of_uv if self.uv else of_pip), "--quiet", *packages)
 
     def wheel(self):
         """Build a wheel of the working tree and return its path."""
-        tool = [self.uv, "build", "--wheel", "-o"] if self.uv else [sys.executable, "-m", "build", "--wheel", "-o"]
-        self._online(*tool, self.folder / "wheel", ROOT)
+        tool = [self.uv] if self.uv else [sys.executable, "-m"]
+        self._online(*tool, "build", "--wheel", "-o", self.folder / "wheel", ROOT)
         [path] = (self.folder / "wheel").glob("*.whl")
         return path
 
@@ -55,11 +53,6 @@ class Environment:
         done = self._run(*command)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
         return done.stderr.strip()
-
-    def prints(self, *command):
-        done = self._run(*command)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     def _online(self, *command):
         done = self._run(*command)
@@ -81,7 +74,9 @@ def test_the_package_without_extras(tmp_path):
     works = environment.script("works")
     assert Path(works["folder"]).is_relative_to(tmp_path)
     ndcg, tbg, cell = works["experiment"]
-    assert ndcg == pytest.approx(ndcg_of_ir_measures())
+    qrels = without_extras.QRELS.set_axis(["query_id", "doc_id", "relevance"], axis=1)
+    run = without_extras.RUN.set_axis(["query_id", "doc_id", "score"], axis=1)
+    assert ndcg == pytest.approx(ir_measures.nDCG(cutoff=10).calc_aggregate(qrels, run))
     assert works["evaluate"] == pytest.approx([ndcg, tbg, cell])
     assert min(tbg, cell) > 0
     assert all("TBG" in text for text in works["compare"] + works["explain"])
@@ -109,7 +104,7 @@ def test_the_package_without_extras(tmp_path):
 
     # The commands of the messages do what they say.
     environment.install(*shlex.split(messages["cli"].partition(" install ")[2]))
-    assert "evaluate" in environment.prints(environment.python, "-m", "pyterrier_cwla", "--help")
+    assert "evaluate" in environment._run(environment.python, "-m", "pyterrier_cwla", "--help").stdout
     assert environment.says(environment.command, "demo") == re.sub(' "typer[^"]*"', "", messages["demo"])
     environment.install(*shlex.split(messages["plots"].partition(" install ")[2]))
     assert {extra for extra, text in environment.script("messages").items() if text is None} == {"plots", "studies"}
@@ -123,9 +118,3 @@ def test_each_extra_alone(extra, tmp_path):
     environment.install(f"pyterrier-cwla[{extra}] @ {environment.wheel().as_uri()}")
     message = environment.script("messages")[extra]
     assert message is None or "Install the extra" not in message
-
-
-def ndcg_of_ir_measures():
-    qrels = without_extras.QRELS.set_axis(["query_id", "doc_id", "relevance"], axis=1)
-    run = without_extras.RUN.set_axis(["query_id", "doc_id", "score"], axis=1)
-    return ir_measures.nDCG(cutoff=10).calc_aggregate(qrels, run)

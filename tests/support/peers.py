@@ -21,14 +21,8 @@ _NO_PEERS = ("ranx",)  # refuses the strings of pandas 3
 PEERS = [p for p in ir_measures.DefaultPipeline.providers if p.NAME not in (*_OURS, *_NO_PEERS) and p.is_available()]
 OF_INTENTS = {measure.NAME for measure in ir_measures.pyndeval.SUPPORTED_MEASURES}
 OF_INTENTS_AT_K = OF_INTENTS - {"AP_IA", "NRBP", "nNRBP"}
-_FOLLOW_ROWS = (
-    "cwl_eval",
-    "pyndeval",
-    "accuracy",
-    "judged",
-    "msmarco",
-    "gdeval",
-)  # they break ties in other ways than trec_eval
+#: These break ties in other ways than trec_eval.
+_FOLLOW_ROWS = ("cwl_eval", "pyndeval", "accuracy", "judged", "msmarco", "gdeval")
 
 
 def with_other_parameters(name):
@@ -99,14 +93,12 @@ def values_of(peer, measure, frames):
     The provider of Accuracy divides by zero if all documents of a query are relevant; this query then has no value.
     trec_eval's IPrec and ndeval's nNRBP are NaN for some queries without relevant documents; they count as 0.
     """
-    if peer.NAME != "accuracy":
-        values = per_query(peer, measure, frames)
-    else:
-        values = {}
-        judged = dict(list(frames.qrels.groupby("query_id")))
-        for query, run in frames.run.groupby("query_id"):
-            with suppress(ZeroDivisionError):
-                values |= per_query(peer, measure, Collection(run, judged.get(query, frames.qrels[:0])))
+    parts, values = [frames], {}
+    if peer.NAME == "accuracy":
+        parts = [Collection(run, frames.qrels[frames.qrels.query_id == q]) for q, run in frames.run.groupby("query_id")]
+    for part in parts:
+        with suppress(*([ZeroDivisionError] if peer.NAME == "accuracy" else [])):
+            values |= per_query(peer, measure, part)
     if measure.NAME in ("IPrec", "nNRBP"):
         values = {query: 0.0 if np.isnan(value) else value for query, value in values.items()}
     aggregator = measure.aggregator()

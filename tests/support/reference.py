@@ -126,13 +126,13 @@ def best_share(grades, *, C, A, gain, max_rel, end, k, judged, last):
 def of_ranks(C, A, effort, end):
     """Return whether C depends on ranks only, and A is a sum of gains with weights that decrease with the rank."""
     ranks = ("prec", "rbp", "dcg", "insq", "carterette1", "economic", "fixed")
-    static = all(name in ranks for name in (part[0] for part in C[1].values())) if C[0] == "product" else C[0] in ranks
+    names = [name for name, _ in C[1].values()] if C[0] == "product" else [C[0]]
     if effort[0] == "unit":
-        static = static or C[0] in ("decay", *LEFT, *SHARES)
-        return static and (
-            A[0] in ("etg", "smeared", "utility") or (A[0] in ("erg", "avg", "per_item") and end != "stop")
-        )
-    return static and (A[0] in ("etg", "utility") or (A[0] == "per_item" and end != "stop"))
+        ranks = (*ranks, *(("decay", *LEFT, *SHARES) if C[0] != "product" else ()))
+        sums, means = ("etg", "smeared", "utility"), ("erg", "avg", "per_item")
+    else:
+        sums, means = ("etg", "utility"), ("per_item",)
+    return {*names} <= {*ranks} and (A[0] in sums or (A[0] in means and end != "stop"))
 
 
 def last_rank(C, listed, end, k):
@@ -265,15 +265,12 @@ def best_gain(gain, max_rel):
     name, parameters = gain
     if name in ("binary", "clicksave") and max_rel is None:
         return gain_of(parameters.get("rel", 1), gain, max_rel), math.inf
-    listed = {
-        "table": lambda map: [*map],
-        "signed_table": lambda map: [-1, *map],
-        "interpolated": lambda map: [*map, min(max(map), max_rel or max(map))],
-        "threshold": lambda weights: range(1, len(weights) + 1),
-        "clicksave_by_grade": lambda p_click, p_save: [*p_save],
-    }
-    if name in listed:
-        grades = [grade for grade in listed[name](**parameters) if max_rel is None or grade <= max_rel]
+    if "map" in parameters or name == "clicksave_by_grade":
+        listed = [*parameters.get("map", parameters.get("p_save"))]
+        listed += {"signed_table": [-1], "interpolated": [min(max(listed), max_rel or max(listed))]}.get(name, [])
+        grades = [grade for grade in listed if max_rel is None or grade <= max_rel]
+    elif name == "threshold":
+        grades = [grade + 1 for grade in range(len(parameters["weights"])) if max_rel is None or grade < max_rel]
     else:
         grades = [*range(1, math.ceil(_known(max_rel, "max_rel"))), max_rel]
     return max((gain_of(grade, gain, max_rel), grade) for grade in grades)
@@ -702,60 +699,44 @@ def _tail(walk):
     """Return the sums beyond the list, or None if no users continue beyond it."""
     if walk.remaining == 0:
         return None
-    name, parameters = walk.continuation
-    b = walk.seen.beyond
-    if (
-        walk.last is not None
-        or name in ("prec", "carterette1", "carterette2", "fixed")
-        or parameters.get("k") is not None
-    ):
+    (name, parameters), n, b = walk.continuation, walk.n, walk.seen.beyond
+    ends = name in ("prec", "carterette1", "carterette2", "fixed", "ift_goal", "ift_rate") or parameters.get("k")
+    if walk.last is not None or ends:
         return finite_tail(walk)
     if name in ("ap1", "ap2"):
         return NEVER
-    if name == "carterette3":
-        c = 1 - parameters["theta"] if b > 0 else 1
-        return NEVER if c == 1 else geometric_tail(lambda: c)
     if name == "product":
-        names = {parameters["first"][0], parameters["second"][0]}
-        if "decay" in names and walk.unseen == 0 and go_on(walk, walk.n + 1) == 1:
+        parts = dict(parameters.values())
+        if "decay" in parts and walk.unseen == 0 and go_on(walk, n + 1) == 1:
             return FREE
-        if names <= {"rr", "carterette3"} and b == 0:
+        if parts.keys() <= {"rr", "carterette3"} and b == 0:
             return NEVER
-        if names == {"rr", "insq"} and b == 0:
-            return square_tail(walk.n + 2 * dict(parameters.values())["insq"]["T"])
-        if names == {"carterette3", "inst"} and b == 0:
-            return square_tail(walk.n + 2 * dict(parameters.values())["inst"]["T"] - walk.seen.G(walk.n))
+        if parts.keys() == {"rr", "insq"} and b == 0:
+            return square_tail(n + 2 * parts["insq"]["T"])
+        if parts.keys() == {"carterette3", "inst"} and b == 0:
+            return square_tail(n + 2 * parts["inst"]["T"] - walk.seen.G(n))
         return finite_tail(walk)
     if name == "bpm":
         return finite_tail(walk) if _player_stops(walk, **parameters) else NEVER
-    if name in LEFT:
-        return FREE if walk.unseen == 0 else finite_tail(walk)
-    if name in ("ift_goal", "ift_rate"):
+    if walk.unseen == 0 and (name in LEFT or name in SHARES or name == "decay"):
+        return FREE
+    if name in LEFT or name == "log_normal":
         return finite_tail(walk)
-    if name == "rbp":
-        return geometric_tail(lambda: parameters["phi"])
-    if name in ("rr", "cascade"):
-        c = parameters.get("gamma", 1) * (1 - b)
-        return NEVER if c == 1 else geometric_tail(lambda: c)
-    if name == "decay":
-        if walk.unseen == 0:
-            return FREE
-        return geometric_tail(lambda: loops.decay(walk.seen, walk.n + 1, **parameters))
     if name in SHARES:
         return law_tail(walk, name, parameters)
     if name == "dcg":
-        return logarithmic_tail(walk.n)
-    T = parameters["T"]
+        return logarithmic_tail(n)
     if name == "insq":
-        return square_tail(walk.n + 2 * T)
-    y = walk.n + 2 * T - walk.seen.G(walk.n)
-    if b == 0:
-        return square_tail(y)
-    if b == 1:  # gain and rank increase equally, so y is constant
-        return geometric_tail(lambda: ((y - 1) / y) ** 2)
-    if b > 1:
-        raise ValueError("inst with an endless supply of gains above 1 is undefined")
-    return gamma_tail(y, 1 - b)
+        return square_tail(n + 2 * parameters["T"])
+    if name == "inst":
+        y = n + 2 * parameters["T"] - walk.seen.G(n)
+        if b > 1:
+            raise ValueError("inst with an endless supply of gains above 1 is undefined")
+        if b < 1:
+            return gamma_tail(y, 1 - b) if b else square_tail(y)
+    if name != "decay" and go_on(walk, n + 1) == 1:
+        return NEVER
+    return geometric_tail(lambda: go_on(walk, n + 1))
 
 
 def _player_stops(walk, T, K, h_b=0, h_c=0, m=0.5):
@@ -774,21 +755,20 @@ def finite_tail(walk):
     """Rank by rank until all users have left, or the share of those beyond the list is below 1e-25."""
 
     def seen():
-        v, i = [1.0], walk.n + 1
-        while v[-1] > 1e-25 and (c := go_on(walk, i)):
+        v = [1.0]
+        while v[-1] > 1e-25 and (c := go_on(walk, walk.n + len(v))):
             v.append(v[-1] * c)
-            i += 1
         return v
 
-    def leaving():
-        v = seen() + [0.0]
-        return [(m, v[m - 1] - v[m]) for m in range(1, len(v))]
+    def each(f):
+        v = [*seen(), 0.0]
+        return math.fsum((v[m - 1] - v[m]) * f(m) for m in range(1, len(v)))
 
     return Tail(
         views=lambda: math.fsum(seen()),
-        fading=lambda delta: math.fsum(left * delta**m for m, left in leaving()),
-        inverse=lambda E, u: math.fsum(per(left, E + m * u) for m, left in leaving()),
-        each=lambda f: math.fsum(left * f(m) for m, left in leaving()),
+        fading=lambda delta: each(lambda m: delta**m),
+        inverse=lambda E, u: each(lambda m: per(1.0, E + m * u)),
+        each=each,
     )
 
 
@@ -811,21 +791,14 @@ def geometric_tail(constant):
 
 def law_tail(walk, name, parameters):
     """v(m) = S(E(n) + (m−1)·u)/S(E(n)), u the effort of an unseen item."""
-    if walk.unseen == 0:
-        return FREE
-    spent, shape = walk.seen.E(walk.n), parameters["shape"]
+    spent = walk.seen.E(walk.n)
     here = SHARES[name](spent, **parameters)
-    if name == "log_normal":
-        return finite_tail(walk)
 
     def v(t):
         return SHARES[name](spent + (t - 1) * walk.unseen_effort(), **parameters) / here
 
-    return _smooth_tail(None if endless_law(name, shape) else v, lambda t: v(t) - v(t + 1))
-
-
-def endless_law(name, shape):
-    return name in ("log_logistic", "hyperbolic") and shape <= 1
+    endless = name in ("log_logistic", "hyperbolic") and parameters["shape"] <= 1
+    return _smooth_tail(None if endless else v, lambda t: v(t) - v(t + 1))
 
 
 def square_tail(y):
@@ -963,9 +936,12 @@ def q_measure(grades, judged, beta=1, gain=lambda grade: grade, rel=1, k=None, n
 
 def overlap_of_ranks(one, other, p, depth):
     """Σ_d p^(d−1)·X_d/d / Σ_d p^(d−1) over the depths 1 to D, X_d the size of the intersection of both prefixes."""
-    total, weights = 0.0, 0.0
+    total, weights, X, here, there = 0.0, 0.0, 0, set(), set()
     for d in range(1, depth + 1):
-        total += p ** (d - 1) * len(set(one[:d]) & set(other[:d])) / d
+        here.update(one[d - 1 : d])
+        there.update(other[d - 1 : d])
+        X += sum(document in here and document in there for document in {*one[d - 1 : d], *other[d - 1 : d]})
+        total += p ** (d - 1) * X / d
         weights += p ** (d - 1)
     return total / weights if weights else 0.0
 
@@ -980,24 +956,9 @@ def rank_biased_overlap(one, other, p):
     extrapolated = (1 - p) / p * (first + second) + ((X[l] - X[s]) / l + X[s] / s) * p**l
 
     far = max(int(math.log(1e-15) / math.log(p)), 2 * l)  # later depths have no weight
-    apart = _endless_overlap([*S, *range(far)], [*L, *range(far, 2 * far)], p, far)
-    both = range(far)
-    likest = _endless_overlap(
-        [*S, *(d for d in L if d not in S), *both], [*L, *(d for d in S if d not in L), *both], p, far
-    )
-    return extrapolated, apart, likest - apart
-
-
-def _endless_overlap(one, other, p, far):
-    """(1 − p)·Σ_d p^(d−1)·X_d/d."""
-    total, here, there, X = 0.0, set(), set(), 0
-    for d in range(1, far + 1):
-        new, also = one[d - 1], other[d - 1]
-        X += new == also or (new in there) + (also in here)
-        here.add(new)
-        there.add(also)
-        total += (1 - p) * p ** (d - 1) * X / d
-    return total
+    apart = overlap_of_ranks([*S, *range(far)], [*L, *range(far, 2 * far)], p, far)
+    likest = ([*one, *(d for d in other if d not in one), *range(far)] for one, other in ((S, L), (L, S)))
+    return extrapolated, apart, overlap_of_ranks(*likest, p, far) - apart
 
 
 def compatibility(run, judged, p=0.95, normalize=True, depth=1):
@@ -1023,31 +984,22 @@ def search_length(levels, wanted, failed):
     Levels are lists of booleans, the best first: is the document relevant? ``failed`` is the value of a search that
     finds fewer relevant documents than wanted, or the number of non-relevant ones if that is higher.
     """
-    orders = [
-        list(itertools.chain(*order)) for order in itertools.product(*(itertools.permutations(one) for one in levels))
-    ]
     total = 0
+    orders = [[*itertools.chain(*order)] for order in itertools.product(*map(itertools.permutations, levels))]
     for order in orders:
-        seen = found = 0
-        for relevant in order:
-            if relevant:
-                found += 1
-                if found == wanted:
-                    break
-            else:
-                seen += 1
-        total += seen if found == wanted else max(seen, failed)
+        found = [*itertools.accumulate(order, initial=0)]  # relevant documents before each rank, and at the end
+        total += found.index(wanted) - wanted if wanted in found else max(order.count(False), failed)
     return total / len(orders)
 
 
 def ndcg(gains, ideal, k=None):
     """Return Σ gain_i/log₂(i+1) to rank k, divided by the same sum over the sorted ideal gains."""
 
-    def discounted(gains):
-        return math.fsum(gain / math.log2(i + 1) for i, gain in enumerate(gains[:k], start=1))
-
-    best = discounted(sorted(ideal, reverse=True))
-    return discounted(list(gains)) / best if best else 0.0
+    dcg, best = (
+        math.fsum(gain / math.log2(i + 1) for i, gain in enumerate(listed[:k], start=1))
+        for listed in (list(gains), sorted(ideal, reverse=True))
+    )
+    return dcg / best if best else 0.0
 
 
 def err_gdeval(grades, k, max_grade=4):

@@ -49,59 +49,33 @@ def works():
     }
 
 
-def plot():
-    """Draw a figure, which needs an extra."""
-    return explain(QRELS, RUN, "1", TBG(unseen=1, lengths={"a": 1, "b": 2, "c": 3})).plot()
-
-
 def report():
-    """Write a report, which needs an extra."""
-    from pyterrier_cwla.studies import metric_agreement
-
     runs = {str(seed): RUN.assign(score=np.random.default_rng(seed).random(len(RUN))) for seed in range(4)}
-    metric_agreement(QRELS, runs, ["AP", "nDCG"], resamples=100).report("report")
+    pyterrier_cwla.studies.metric_agreement(QRELS, runs, ["AP", "nDCG"], resamples=100).report("report")
 
 
 def search():
-    """Search for parameters, which needs an extra."""
-    from pyterrier_cwla.pipelines import OptunaSearch
-
     cut = pt.RankCutoff(5)
-    OptunaSearch(
-        pt.Transformer.from_df(pt.model.add_ranks(RUN)) >> cut, {cut: {"k": (1, 5)}}, TOPICS, QRELS, "AP", trials=2
-    )
+    pipeline = pt.Transformer.from_df(pt.model.add_ranks(RUN)) >> cut
+    pyterrier_cwla.OptunaSearch(pipeline, {cut: {"k": (1, 5)}}, TOPICS, QRELS, "AP", trials=2)
 
 
-def demo():
-    """Retrieve with the systems of the demo, which need an extra."""
-    from pyterrier_cwla.demo import collection, systems
-
-    systems(collection(0, 20, 2))
-
-
-def cluster():
-    """Evaluate on a cluster, which needs an extra."""
-    from pyterrier_cwla.evaluation import cluster
-
-    cluster.evaluate({}, "run.txt", ["AP"])
-
-
+#: Calls that need an extra.
 NEED = {
-    "plots": plot,
+    "plots": lambda: explain(QRELS, RUN, "1", TBG(unseen=1, lengths={"a": 1, "b": 2, "c": 3})).plot(),
     "duplicates": lambda: find_duplicates({"d1": "a b", "d2": "a c"}, 0.5),
     "studies": report,
     "lightgbm": lambda: GroupedRanker().fit([[1.0], [2.0]], [0, 1], qid=["1", "1"]),
     "tune": search,
-    "demo": demo,
-    "cluster": cluster,
+    "demo": lambda: pyterrier_cwla.demo.systems(pyterrier_cwla.demo.collection(0, 20, 2)),
+    "cluster": lambda: pyterrier_cwla.evaluation.cluster.evaluate({}, "run.txt", ["AP"]),
 }
 
 
 def messages():
     """Return the message of each part that needs an extra; null where it works."""
-    found = {}
+    found = dict.fromkeys(NEED)
     for extra, call in NEED.items():
-        found[extra] = None
         try:
             call()
         except CWLAError as error:
