@@ -28,9 +28,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from pyterrier_cwla import TBG, IntentAware, Mixture, behaviour, compare, demo, explain, rbo, studies
+from pyterrier_cwla import TBG, IntentAware, Mixture, behaviour, compare, demo, explain, studies
 from pyterrier_cwla.evaluation.significance import CORRECTIONS
-from pyterrier_cwla.measures.sessions import evaluate_sessions
 from pyterrier_cwla.studies.report import flat, rendered_table
 from tests.measures.test_intents import diversity
 from tests.support.generated import collection
@@ -190,14 +189,6 @@ def models_of_clicks():
     return "\n".join(map(repr, [log, *models, behaviour.click_metrics(log)]))
 
 
-def of_sessions():
-    asked = {"s1": ["2", "3"], "s2": ["4", "5", "6"]}
-    qrels, run = collection(1, queries=8)[::-1]
-    judged = qrels.assign(query_id=qrels["query_id"].map({q: s for s, of in asked.items() for q in of}))
-    judged = judged.dropna().drop_duplicates(["query_id", "doc_id"])
-    return evaluate_sessions(judged, run, asked, ["sDCG", "nsDCG@5", "esNDCG"]).round(4).to_string()
-
-
 def judged_by_machines():
     qrels, runs = pooled()
     rng = np.random.default_rng(0)
@@ -237,7 +228,6 @@ RESULTS = {
     "compare_pairs_by_tukey": pairs_by_tukey,
     "compare_pairs_by_randomised_hsd": lambda: on_terminal(compared(MEASURES[:2], pairs=True, test="randomised_hsd")),
     "differences_by_topic": lambda: compared(["AP"]).differences("one", "four").round(4).to_string(),
-    "overlap_of_runs": lambda: rbo(pooled()[1], p=0.8, depth=20).round(4).to_string(),
     "explain_measures": lambda: explained("AP", "ERR@10", "nDCG@10", "INST(max_rel=2)", CELL.format("rbp(0.9)", "max")),
     "explain_time_biased_gain": lambda: explained_in_time(TBG),
     "explain_a_pair": lambda: explained_in_time(TBG, dict),
@@ -259,7 +249,6 @@ RESULTS = {
     "user_agreement_of_sessions": lambda: study(
         "user_agreement", demo.rated_sessions(sessions=40), SESSIONS, "pearson", **FEW
     ),
-    "sessions": of_sessions,
     "splits": lambda: study("splits", rated(), MEASURES, by="user", bins=None, resamples=100),
     "sensitivity": lambda: study("sensitivity", SHARE, {"p": [0.2, 0.5, 0.8]}, rated(), **SLOWLY),
     "virtual_systems": lambda: as_report(of_virtual_systems()),

@@ -122,19 +122,9 @@ def as_dicts(data: Data, folder: Path) -> tuple:
     return as_dict(data.qrels, "relevance"), as_dict(data.run, "score")
 
 
-def as_polars(data: Data, folder: Path) -> tuple:
-    return polars.from_pandas(data.qrels), polars.from_pandas(data.run)
-
-
-def as_arrow(data: Data, folder: Path) -> tuple:
-    return tuple(pa.Table.from_pandas(frame, preserve_index=False) for frame in (data.qrels, data.run))
-
-
 def as_tuples(data: Data, folder: Path) -> tuple:
-    run = data.run[["query_id", "doc_id", "score"]].itertuples(index=False)
-    return [ir_measures.Qrel(*row) for row in data.qrels.itertuples(index=False)], [
-        ir_measures.ScoredDoc(*r) for r in run
-    ]
+    qrels, run = (f.itertuples(index=False) for f in (data.qrels, data.run[["query_id", "doc_id", "score"]]))
+    return [ir_measures.Qrel(*row) for row in qrels], [ir_measures.ScoredDoc(*row) for row in run]
 
 
 def as_trec_files(data: Data, folder: Path) -> tuple:
@@ -160,19 +150,11 @@ def parquet(rows: pd.DataFrame, folder: Path, row_group_size: int = 40) -> Path:
 
 def of_two_runs(data: Data, by: list[str]) -> pd.DataFrame:
     other = data.run.assign(score=-data.run.score, run="other")
-    return pd.concat([other, data.run.assign(run="run")]).sort_values(by, kind="stable")
+    return sorted_by(pd.concat([other, data.run.assign(run="run")]), by)
 
 
-def as_parquet(data: Data, folder: Path) -> tuple:
-    return data.qrels, parquet(data.run.sort_values("query_id", kind="stable"), folder)
-
-
-def as_parquet_by_run(data: Data, folder: Path) -> tuple:
-    return data.qrels, parquet(of_two_runs(data, ["run"]), folder)
-
-
-def as_parquet_by_query(data: Data, folder: Path) -> tuple:
-    return data.qrels, parquet(of_two_runs(data, ["query_id", "run"]), folder)
+def sorted_by(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    return rows.sort_values(by, kind="stable")
 
 
 def one_judgment(measure: Measure) -> bool:
@@ -185,11 +167,20 @@ def known_row_by_row(measure: Measure) -> bool:
     return needs_of(measure).mean_of is None
 
 
-#: Forms of data, each with the measures that it can say everything for.
-FORMS = {
-    as_polars: any_measure, as_arrow: any_measure, as_dicts: one_judgment, as_tuples: any_measure,
-    as_trec_files: any_measure, as_json_files: one_judgment, as_parquet: any_measure,
-    as_parquet_by_run: known_row_by_row, as_parquet_by_query: known_row_by_row,
+arrow = partial(pa.Table.from_pandas, preserve_index=False)
+#: Forms of data, the measures that each can say everything for, and whether it has columns of lengths and costs.
+FORMS: dict[str, tuple[Callable[[Data, Path], tuple], Callable[[Measure], bool], bool]] = {
+    "as_polars": (lambda data, _: (polars.from_pandas(data.qrels), polars.from_pandas(data.run)), any_measure, True),
+    "as_arrow": (lambda data, _: (arrow(data.qrels), arrow(data.run)), any_measure, True),
+    "as_dicts": (as_dicts, one_judgment, False),
+    "as_tuples": (as_tuples, any_measure, False),
+    "as_trec_files": (as_trec_files, any_measure, False),
+    "as_json_files": (as_json_files, one_judgment, False),
+    "as_parquet": (lambda data, at: (data.qrels, parquet(sorted_by(data.run, ["query_id"]), at)), any_measure, True),
+    "as_parquet_by_run": (lambda data, at: (data.qrels, parquet(of_two_runs(data, ["run"]), at)), known_row_by_row, True),
+    "as_parquet_by_query": (
+        lambda data, at: (data.qrels, parquet(of_two_runs(data, ["query_id", "run"]), at)), known_row_by_row, True
+    ),
 }  # fmt: skip
 
 
@@ -197,13 +188,7 @@ def evaluated(form: Callable) -> Callable:
     return lambda data, measures, folder: by_query(evaluate(*form(data, folder), measures, by_query=True))
 
 
-#: Forms of ids and scores only.
-WITHOUT_COLUMNS = (as_dicts, as_tuples, as_trec_files, as_json_files)
-
-DOORS |= {
-    form.__name__: Door(evaluated(form), takes=takes, columns=form not in WITHOUT_COLUMNS)
-    for form, takes in FORMS.items()
-}
+DOORS |= {name: Door(evaluated(form), takes=takes, columns=columns) for name, (form, takes, columns) in FORMS.items()}
 
 
 # ---- other entries of evaluation
@@ -226,16 +211,11 @@ def several_runs(data, measures, folder):
     return by_query(evaluate(data.qrels, runs, measures, by_query=True))
 
 
-def known_query_by_query(measure: Measure) -> bool:
-    """Whether a measure has a value for any query alone; parameters by topic must be those of some judged topic."""
-    return known_row_by_row(measure) and "parameters" not in measure.params
-
-
-@door(takes=known_query_by_query, within=1e-12, whole=False)
+# parameters by topic must be those of some judged topic
+@door(takes=lambda m: known_row_by_row(m) and "parameters" not in m.params, within=1e-12, whole=False)
 def queries_alone(data, measures, folder):
-    qrels = dict(iter(data.qrels.groupby("query_id")))
-    parts = {q: Data(data.run[data.run.query_id == q], of_query) for q, of_query in qrels.items()}
-    return pd.concat(frames(part, measures) for part in parts.values())
+    parts = [Data(data.run[data.run.query_id == q], of_query) for q, of_query in data.qrels.groupby("query_id")]
+    return pd.concat(frames(part, measures) for part in parts)
 
 
 @door(refuses_nan=True, named="run")
@@ -306,11 +286,6 @@ def pivoted(found: pd.DataFrame, index: str, measures: Measures) -> pd.DataFrame
     return values.reindex(columns=[str(measure) for measure in measures])
 
 
-def is_ours(measure: Measure) -> bool:
-    """Whether a measure is of this package; in experiments, other providers compute those of ir_measures."""
-    return hasattr(type(measure), "computation")
-
-
 @door()
 def provider(data, measures, folder):
     return pivoted(pd.DataFrame(ir_measures.cwla.iter_calc(measures, data.qrels, data.run)), "query_id", measures)
@@ -327,8 +302,9 @@ def provider_means(data, measures, folder):
     return pd.DataFrame({str(measure): [found[measure]] for measure in measures}, index=["mean"])
 
 
-@door(takes=is_ours)
+@door(takes=lambda measure: hasattr(type(measure), "computation"))
 def experiment(data, measures, folder):
+    """In experiments, other providers compute the measures of ir_measures."""
     topics = pd.DataFrame({"qid": sorted(set(data.qrels.query_id))}).assign(query="words")
     found = pt.Experiment(
         [as_pyterrier(data.run)], topics, as_pyterrier(data.qrels), measures, names=["run"], perquery=True
@@ -387,17 +363,11 @@ def ranked(data: Data) -> pd.DataFrame:
 
 
 def is_of_lists(measure: Measure) -> bool:
-    """Whether grades and lengths in rank order define a measure.
-
-    Parameters by topic, and samples of labels, depend on the ids of topics, which lists do not have.
-    """
-    if not getattr(measure, "is_exact", True):
-        return False
+    """Whether grades and lengths in rank order define a measure, which knows no ids of topics (in samples of labels)."""
     needs = needs_of(measure)
-    known = needs.lengths in ("none", "run", "default") and not (
-        needs.intents or needs.scores or needs.judged_lengths or needs.abstention
-    )
-    return known and needs.duplicates == needs.costs == "none" and "parameters" not in measure.params
+    more = needs.intents or needs.scores or needs.judged_lengths or needs.abstention or "parameters" in measure.params
+    tables = needs.lengths in ("none", "run", "default") and needs.duplicates == needs.costs == "none"
+    return tables and not more and getattr(measure, "is_exact", True)
 
 
 def as_lists(data: Data) -> Data:
@@ -524,5 +494,6 @@ def sessions_by_command(data: Data, measures: Measures, folder: Path) -> pd.Data
 
 
 #: Functions from data, measures and a folder to values by session: those of one run.
-SESSION_DOORS = {form.__name__: partial(sessions, form=form) for form in FORMS if FORMS[form] is not known_row_by_row}
-SESSION_DOORS["sessions_by_command"] = sessions_by_command
+SESSION_DOORS = {"sessions_by_command": sessions_by_command} | {
+    name: partial(sessions, form=form) for name, (form, takes, _) in FORMS.items() if takes is not known_row_by_row
+}

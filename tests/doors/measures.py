@@ -148,11 +148,6 @@ def of_rows(variations: bool = False) -> list[str]:
     return _unique([*names, *_combinations(variations), *together], intents=False)
 
 
-def of_rows_with_variations() -> list[str]:
-    """Return all measures of rankings, with a second value of each of their parameters."""
-    return of_rows(variations=True)
-
-
 def of_intents(variations: bool = False) -> list[str]:
     """Return all measures that read the intents of judgments."""
     names = [text for entry in _of_kind("measure", "ir_measures") for text in _texts(entry, variations)]

@@ -86,11 +86,14 @@ def test_intents(door, data, folder):
     check(DOORS[door], INTENTS[data], table.of_intents, folder)
 
 
+WITH_VARIATIONS = partial(table.of_rows, variations=True)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("data", ["together", "decimal"])
 @pytest.mark.parametrize("door", DOORS)
 def test_every_parameter(door, data, folder):
-    check(DOORS[door], DATA[data], table.of_rows_with_variations, folder)
+    check(DOORS[door], DATA[data], WITH_VARIATIONS, folder)
 
 
 @pytest.mark.parametrize("door", SESSION_DOORS)

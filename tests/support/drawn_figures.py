@@ -26,71 +26,57 @@ def long_names(max_rel=2, cutoff=""):
     return [f"CWLA(C='{C}',A='{A}',max_rel={max_rel}){cutoff}" for C, A in product(CONTINUATIONS, AGGREGATIONS)]
 
 
-"""Functions of the inputs, axes (or None for a new figure) and the width in inches."""
-FIGURES = {
-    "plot_order": lambda given, ax, _: studies.plot_order(given.robustness, ax),
-    "plot_accuracy": lambda given, ax, _: studies.plot_accuracy(given.robustness, ax),
-    "plot_g_mean": lambda given, ax, _: studies.plot_g_mean(given.robustness, ax),
-    "plot_differences": lambda given, ax, _: studies.plot_differences(given.robustness, ax),
-    "plot_order by depth": lambda given, ax, _: studies.plot_order(given.robustness_to_depth, ax),
-    "plot_possible_changes": lambda given, ax, _: studies.plot_possible_changes(given.next_judgments, ax),
-    "plot_judging": lambda given, ax, _: studies.plot_judging(given.simulated_judging, ax),
-    "plot_falls": lambda given, ax, _: studies.plot_falls(given.groups_left_out, ax),
-    "plot_correlations": lambda given, ax, _: studies.plot_correlations(given.metric_agreement, ax=ax),
-    "plot_correlations of six": lambda given, ax, _: studies.plot_correlations(given.agreement_of_six, ax=ax),
+"""Functions and methods that draw one of the inputs, with this input."""
+OF_STUDIES = {
+    "plot_order": "robustness", "plot_accuracy": "robustness", "plot_g_mean": "robustness", "plot_differences": "robustness",
+    "plot_order by depth": "robustness_to_depth", "plot_possible_changes": "next_judgments", "plot_judging": "simulated_judging",
+    "plot_falls": "groups_left_out", "plot_correlations": "metric_agreement", "plot_correlations of six": "agreement_of_six",
+    "plot_judges": "judge_agreement", "plot_favoured": "judge_agreement", "plot_confusion": "judge_agreement",
+    "plot_calibration": "judge_agreement", "plot_power": "power", "plot_levels": "power", "plot_agreement": "user_agreement",
+    "plot_cells": "crossed", "plot_sensitivity": "sensitivity", "plot_change": "sensitivity",
+    "plot_sensitivity of choices": "sensitivity_of_choices", "plot_splits": "splits", "plot_splits in bins": "bins",
+    "plot_virtual_systems": "virtual_systems", "plot_discount": "discount_fit",
+}  # fmt: skip
+METHODS = {
+    "Calibration.plot_reading_times": "calibration", "Calibration.plot_survival": "calibration",
+    "Progress.plot_ranks": "progress", "Progress.plot_gains": "progress", "Progress.plot_gains of few": "progress_of_few",
+    "Comparison.plot_pairs": "all_pairs", "Comparison.plot_pairs of many": "many_pairs", "Comparison.plot_wins": "all_pairs",
+    "Tuned.plot_front": "tuned", "Explanation.plot": "explanation", "ExplainedPair.plot": "explained_pair",
+}  # fmt: skip
+
+
+def drawn(name, study):
+    """Return a function of the inputs, axes (or None for a new figure) and the width in inches."""
+    kind, _, method = name.split(" ")[0].rpartition(".")
+    if kind:
+        return lambda given, ax, _: getattr(getattr(given, study), method)(ax=ax)
+    return lambda given, ax, _: getattr(studies, method)(getattr(given, study), ax=ax)
+
+
+FIGURES = {name: drawn(name, study) for name, study in {**OF_STUDIES, **METHODS}.items()} | {
     "plot_scatter": lambda given, ax, _: studies.plot_scatter(given.metric_agreement, *long_names()[:30:29], ax=ax),
-    "plot_judges": lambda given, ax, _: studies.plot_judges(given.judge_agreement, ax),
-    "plot_favoured": lambda given, ax, _: studies.plot_favoured(given.judge_agreement, ax=ax),
-    "plot_confusion": lambda given, ax, _: studies.plot_confusion(given.judge_agreement, ax),
-    "plot_calibration": lambda given, ax, _: studies.plot_calibration(given.judge_agreement, ax),
-    "plot_power": lambda given, ax, _: studies.plot_power(given.power, ax),
-    "plot_levels": lambda given, ax, _: studies.plot_levels(given.power, ax=ax),
-    "plot_agreement": lambda given, ax, _: studies.plot_agreement(given.user_agreement, ax),
-    "plot_cells": lambda given, ax, _: studies.plot_cells(given.crossed, ax),
-    "plot_bands": lambda given, ax, _: studies.plot_bands(
-        given.user_agreement, given.user_agreement.ranked.index[0], ax
-    ),
+    "plot_bands": lambda given, ax, _: studies.plot_bands(given.user_agreement, given.best, ax),
     "plot_bands of preferences": lambda given, ax, _: studies.plot_bands(given.preferences, "nDCG@5", ax),
-    "plot_sensitivity": lambda given, ax, _: studies.plot_sensitivity(given.sensitivity, ax=ax),
-    "plot_change": lambda given, ax, _: studies.plot_change(given.sensitivity, ax=ax),
-    "plot_sensitivity of choices": lambda given, ax, _: studies.plot_sensitivity(given.sensitivity_of_choices, ax=ax),
-    "plot_splits": lambda given, ax, _: studies.plot_splits(given.splits, ax),
-    "plot_splits in bins": lambda given, ax, _: studies.plot_splits(given.bins, ax),
-    "plot_virtual_systems": lambda given, ax, _: studies.plot_virtual_systems(given.virtual_systems, ax=ax),
     "plot_parameter": lambda given, ax, _: studies.plot_parameter(given.fit, "p", ax),
-    "plot_discount": lambda given, ax, _: studies.plot_discount(given.discount_fit, ax),
     "plot_parameter of choices": lambda given, ax, _: studies.plot_parameter(given.fit, "g", ax),
-    "Calibration.plot_reading_times": lambda given, ax, _: given.calibration.plot_reading_times(ax),
-    "Calibration.plot_survival": lambda given, ax, _: given.calibration.plot_survival(ax),
     "Calibration.plot_progress": lambda given, ax, _: given.calibration.plot_progress(given.log, ax),
     "Calibration.plot_progress by": lambda given, ax, _: given.calibration.plot_progress(given.log, ax, by="precision"),
     "plot_continuing": lambda given, ax, _: behaviour.plot_continuing(given.continuing, given.five, ax=ax),
     "plot_grade_efforts": lambda given, ax, _: behaviour.plot_grade_efforts(given.grade_efforts, ax),
     "plot_positions": lambda given, ax, _: behaviour.plot_positions(given.positions, given.five, ax=ax),
     "plot_relevance": lambda given, ax, _: behaviour.plot_relevance(given.click_model, ax),
-    "Progress.plot_ranks": lambda given, ax, _: given.progress.plot_ranks(ax),
-    "Progress.plot_gains": lambda given, ax, _: given.progress.plot_gains(ax),
-    "Progress.plot_gains of few": lambda given, ax, _: given.progress_of_few.plot_gains(ax),
     "plot_users": lambda given, ax, _: behaviour.plot_users(given.simulation, "score", ax=ax),
     "plot_users of time": lambda given, ax, _: behaviour.plot_users(given.simulation, "time", ax=ax),
     "Simulation.plot": lambda given, ax, _: given.simulation.plot("items", given.qid, ax=ax),
-    "plot_stops": lambda given, ax, _: plot_stops(given.stops, ax),
     "Simulation.plot of runs": lambda given, ax, _: given.simulated_runs.plot("gain", ax=ax),
+    "plot_stops": lambda given, ax, _: plot_stops(given.stops, ax),
     "Comparison.plot": lambda given, _, width: given.comparison.plot(width=width),
     "Comparison.plot with a baseline": lambda given, _, width: given.compared_with_baseline.plot(width=width),
     "Comparison.plot of corrected": lambda given, _, width: given.corrected.plot(width=width),
     "Comparison.plot_topics": lambda given, ax, _: given.comparison.plot_topics(*given.comparison.runs[:2], ax=ax),
-    "Comparison.plot_pairs": lambda given, ax, _: given.all_pairs.plot_pairs(ax=ax),
-    "Comparison.plot_pairs of many": lambda given, ax, _: given.many_pairs.plot_pairs(ax=ax),
-    "Comparison.plot_topics of pairs": lambda given, ax, _: given.all_pairs.plot_topics(
-        *given.all_pairs.runs[:2], ax=ax
-    ),
-    "Tuned.plot_front": lambda given, ax, _: given.tuned.plot_front(ax),
-    "Comparison.plot_wins": lambda given, ax, _: given.all_pairs.plot_wins(ax=ax),
-    "Explanation.plot": lambda given, ax, _: given.explanation.plot(ax),
-    "ExplainedPair.plot": lambda given, ax, _: given.explained_pair.plot(ax),
+    "Comparison.plot_topics of pairs": lambda given, ax, _: given.all_pairs.plot_topics(*given.all_pairs.runs[:2], ax=ax),
     "Explanation.plot of time": lambda given, ax, _: given.explanation_in_time.plot(ax, docnos=True),
-}
+}  # fmt: skip
 
 
 def first(given, number):
@@ -151,6 +137,7 @@ STUDIES = {
     "user_agreement": lambda given: studies.user_agreement(
         given.rated, long_names(), "pearson", resamples=100, baseline=long_names()[3]
     ),
+    "best": lambda given: given.user_agreement.ranked.index[0],
     "crossed": lambda given: studies.user_agreement(given.rated, studies.grid(max_rel=2), "pearson", resamples=100),
     "preferences": lambda given: studies.user_agreement(
         preferences_of(given.rated_lists), ["nDCG@5", "P@5"], resamples=100

@@ -77,7 +77,9 @@ def residual(grades, *, A, norm="none", side="upper", **setting):
         return max(best_share(grades, **same, last=last) - score(grades, A=A, norm=norm, **setting), 0.0)
     if s.C[0] in ("ap1", "ap2"):
         raise ValueError(f"no residual for C={s.C[0]!r}: the score depends on the total gain")
-    unjudged = {"upper": best_gain, "lower": lowest_gain}[side](s.gain, s.max_rel)
+    values = s.gain[1]["map"] if s.gain[0] == "signed_table" else {}
+    lowest, grade = min([(0.0, 0), *((r, -grade) for grade, r in values.items() if r < 0)])  # of the highest grade
+    unjudged = best_gain(s.gain, s.max_rel) if side == "upper" else (lowest, -grade)
     difference = _value(_walk(grades, s, unjudged), A) - _value(_walk(grades, s), A)
     bottom = normaliser(grades, A=A, norm=norm, **setting)
     return (difference if side == "upper" else -difference) / bottom if bottom else 0.0
@@ -167,8 +169,14 @@ def normaliser(grades, *, A, norm, **setting):
     if norm == "mean":
         relevant = [grade for grade in s.judged if grade > 0]
         return math.fsum(map(s.gain_of, relevant)) / len(relevant) if relevant else 0.0
-    if norm == "unlimited":
-        return _unlimited(s, A)
+    if (
+        norm == "unlimited"
+    ):  # g/(1 − 2^(−T_x/h)), T_x the effort of a zero-length document of the best grade, g its gain
+        if s.C[0] != "decay" or A[0] != "etg":
+            raise ValueError("norm='unlimited' is for C=decay with A=etg")
+        g, grade = best_gain(s.gain, s.max_rel)
+        t_x = effort_of(s.effort[1].get("rel", 1) if grade == math.inf else grade, 0, s.effort)
+        return g / (1 - 2 ** (-t_x / s.C[1].get("half_life", 224)))
     if norm != "ideal":
         raise ValueError(f"no normaliser {norm!r}")
     lengths = [None] * len(s.judged) if s.judged_words is None else s.judged_words
@@ -215,15 +223,6 @@ def fullest(pairs, T):
         total += g * (min(1, left / e) if e else 1)
         left = max(left - e, 0)
     return total
-
-
-def _unlimited(s, A):
-    """Return g/(1 − 2^(−T_x/h)), with T_x the effort of a zero-length document of the best grade and g its gain."""
-    if s.C[0] != "decay" or A[0] != "etg":
-        raise ValueError("norm='unlimited' is for C=decay with A=etg")
-    g, grade = best_gain(s.gain, s.max_rel)
-    t_x = effort_of(s.effort[1].get("rel", 1) if grade == math.inf else grade, 0, s.effort)
-    return g / (1 - 2 ** (-t_x / s.C[1].get("half_life", 224)))
 
 
 def gain_of(grade, gain, max_rel):
@@ -274,13 +273,6 @@ def best_gain(gain, max_rel):
     else:
         grades = [*range(1, math.ceil(_known(max_rel, "max_rel"))), max_rel]
     return max((gain_of(grade, gain, max_rel), grade) for grade in grades)
-
-
-def lowest_gain(gain, max_rel):
-    """Return the lowest gain of any grade, at most 0, and the highest grade that has it."""
-    values = gain[1]["map"] if gain[0] == "signed_table" else {}
-    lowest = min([0.0, *values.values()])
-    return (lowest, max(grade for grade, r in values.items() if r == lowest)) if lowest < 0 else (0.0, 0)
 
 
 def effort_of(grade, length, effort):
@@ -533,7 +525,10 @@ def _value(walk, A):
     A is not evaluated at ranks where no user leaves.
     """
     name, parameters = A
-    _refuse_unseen_items_without_effort(walk, name)
+    tail = _tail(walk)
+    steady = ("max", "fin", "pe") if walk.beyond else ("max", "fin", "pe", "etg", "utility", "smeared")
+    if tail is not None and tail.free and name not in steady:
+        raise ValueError(f"{name} depends on the effort of unseen items, which is 0")
     if name in ("items", "effort"):
         _refuse_endless_means(walk, name)
     if name == "erg":
@@ -544,14 +539,6 @@ def _value(walk, A):
     if math.isinf(value):
         raise ValueError("some leave with gain that has cost nothing: gain per effort is undefined")
     return value
-
-
-def _refuse_unseen_items_without_effort(walk, name):
-    """Users who leave after infinitely many items without effort: A must not depend on what these items cost."""
-    tail = _tail(walk)
-    steady = ("max", "fin", "pe") if walk.beyond else ("max", "fin", "pe", "etg", "utility", "smeared")
-    if tail is not None and tail.free and name not in steady:
-        raise ValueError(f"{name} depends on the effort of unseen items, which is 0")
 
 
 def _felt(walk, A):
@@ -568,16 +555,13 @@ def _erg_is_defined(walk):
     """Return False if V⁺ is infinite because some users never leave, or if no gain is seen. erg is 0 then."""
     _refuse_endless_means(walk, "erg")
     tail = _tail(walk)
-    if tail is not None and not tail.leave:
-        return False
-    return any(walk.r) or (tail is not None and walk.beyond != 0)
+    return (tail is None or tail.leave) and (any(walk.r) or (tail is not None and walk.beyond != 0))
 
 
 def _refuse_endless_means(walk, name):
     tail = _tail(walk)
-    if tail is None or not (tail.leave and tail.endless):
-        return
-    raise ValueError(f"V⁺ of {walk.continuation[0]} is infinite, {name} is undefined: give it a k, or end='stop'")
+    if tail is not None and tail.leave and tail.endless:
+        raise ValueError(f"V⁺ of {walk.continuation[0]} is infinite, {name} is undefined: give it a k, or end='stop'")
 
 
 def _views(walk):
@@ -600,22 +584,15 @@ def _views_beyond(walk):
 def _items_at_infinity(walk):
     """Return the items that ap1's users see before unretrieved gain. An item at rank j→∞ has L(j)·j = r_j/S."""
     S = walk.seen.later_by_rank(0)
-    if walk.continuation[0] != "ap1" or walk.last is not None or S == 0:
-        return 0.0
-    return walk.seen.unretrieved / S
+    return walk.seen.unretrieved / S if walk.continuation[0] == "ap1" and walk.last is None and S else 0.0
 
 
 def _value_beyond(walk, name, **parameters):
     """Σ_{i>n} L(i)·A(i)."""
-    further = _items_at_infinity(walk)
-    if further and name == "items":
-        return further
-    if further and name == "effort":
-        return walk.unseen_effort() * further
-    tail = _tail(walk)
-    if tail is None or not tail.leave:
-        return 0.0
-    return walk.remaining * BEYOND[name](walk, tail, **parameters)
+    further, tail = _items_at_infinity(walk), _tail(walk)
+    if further and name in ("items", "effort"):
+        return further if name == "items" else walk.unseen_effort() * further
+    return walk.remaining * BEYOND[name](walk, tail, **parameters) if tail is not None and tail.leave else 0.0
 
 
 def avg_beyond(walk, tail):

@@ -18,24 +18,14 @@ def gains(most: int = 25, least: int = 0) -> st.SearchStrategy[list]:
     return st.lists(one, min_size=least, max_size=most)
 
 
-def binary_gains(most: int = 25, least: int = 0) -> st.SearchStrategy[list]:
-    return st.lists(st.sampled_from([0.0, 0.0, 1.0]), min_size=least, max_size=most)
-
-
 def ends() -> st.SearchStrategy:
     return st.one_of(st.sampled_from(["open", "stop"]), st.integers(1, 30))
 
 
 def _values(allowed: Kind) -> st.SearchStrategy:
-    if allowed.function:
-        return specs(
-            allowed.function,
-            tuple(
-                name
-                for name, part in BUILT_IN[allowed.function].items()
-                if not getattr(part.facts, "gives_survival", False) and name not in ("ap1", "given")
-            ),
-        )
+    if kind := allowed.function:
+        plain = [name for name, part in BUILT_IN[kind].items() if not getattr(part.facts, "gives_survival", False)]
+        return specs(kind, tuple(name for name in plain if name not in ("ap1", "given")))
     if allowed == FLAG:
         return st.booleans()
     if allowed == WORD:
