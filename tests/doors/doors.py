@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import io
 import json
-import pickle
 import re
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
@@ -197,11 +196,6 @@ DOORS |= {name: Door(evaluated(form), takes=takes, columns=columns) for name, (f
 @door()
 def means(data, measures, folder):
     return evaluate(data.qrels, data.run, measures).set_axis(["mean"])
-
-
-@door()
-def pickled(data, measures, folder):
-    return frames(data, pickle.loads(pickle.dumps(measures)))
 
 
 @door(named="run")

@@ -1,5 +1,6 @@
 """Each public figure of the package, drawn from large generated inputs or from real data."""
 
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -85,11 +86,8 @@ def first(given, number):
 
 
 def judge_agreement(given):
-    rng, people = np.random.default_rng(0), given.qrels
-    if isinstance(people, dict):
-        rows = [(query, document, grade) for query, of in people.items() for document, grade in of.items()]
-        people = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
-    people, grade = people[["query_id", "doc_id", "relevance"]], people["relevance"].to_numpy()
+    rng, people = np.random.default_rng(0), given.qrels[["query_id", "doc_id", "relevance"]]
+    grade = people["relevance"].to_numpy()
     noisy = np.where(rng.random(len(grade)) < 0.7, grade, rng.permutation(grade))
     decimal = np.clip(grade + rng.normal(0, 0.5, len(grade)), 0, 2)
     machines = {"a judge with a long name": noisy, "decimal": decimal}
@@ -104,12 +102,8 @@ def virtual_systems(given):
 
 
 def corrected_comparison(given):
-    qrels = given.qrels
-    if isinstance(qrels, dict):
-        people = dict(list(qrels.items())[::2])
-    else:
-        people = qrels[qrels["query_id"].isin(qrels["query_id"].unique()[::2])]
-    return corrected(people, qrels, first(given, 12), SIX)
+    people = given.qrels[given.qrels["query_id"].isin(given.qrels["query_id"].unique()[::2])]
+    return corrected(people, given.qrels, first(given, 12), SIX)
 
 
 QUIETLY = {"resamples": 100, "progress": False}
@@ -212,44 +206,23 @@ def preferences_of(rated):
 class Generated(Inputs):
     """Generated data of realistic size: 143 systems, 30 measures with long names, ratings, and logs."""
 
-    kind, number = "kind of the query", "number"
+    kind, number, timed_measure = "kind of the query", "number", "TBG"
 
-    @cached_property
-    def made(self):
-        rng = np.random.default_rng(0)
-        topics, documents = 12, 60
-        grades = rng.choice([0, 0, 0, 1, 2], (topics, documents))
-        qrels = {f"t{t}": {f"d{d}": int(g) for d, g in enumerate(of)} for t, of in enumerate(grades)}
-        runs = {}
-        for number in range(143):
-            noise = rng.normal(0, 0.5 + number / 60, grades.shape)
-            name = f"{'ABCDEFGHIJKLM'[number % 13] * 4}.run-{number}-of_a_long_name"
-            order = np.argsort(noise - grades, axis=1)[:, :20]
-            runs[name] = {f"t{t}": {f"d{d}": -float(at) for at, d in enumerate(of)} for t, of in enumerate(order)}
-        return qrels, runs
-
-    qrels = property(lambda self: self.made[0])
-    runs = property(lambda self: self.made[1])
-    timed_qrels = property(lambda self: self.qrels)
-    rated_lists = property(lambda self: self.rated)
-    log = cached_property(lambda self: behaviour.InteractionLog.of(generated_log(0, 40, 6, duplicates=0.1)))
-    clicks = cached_property(lambda self: simulated_clicks(2, ranks=12))
-    timed_measure = "TBG"
-
-    @cached_property
-    def rated(self):
-        rng = np.random.default_rng(1)
-        n = 120
-        grades = rng.choice(3, (n, 8), p=(0.6, 0.25, 0.15))
-        names = [f"list{number}" for number in range(n)]
-        qrels = {name: {f"d{i}": int(g) for i, g in enumerate(of)} for name, of in zip(names, grades)}
-        run = {name: {f"d{i}": -float(i) for i in range(8)} for name in names}
-        worth = grades[:, :3].sum(axis=1) + rng.normal(size=n)
-        table = pd.DataFrame({"query_id": names, "rating": np.clip(np.round(worth), 0, 4).astype(int)})
-        table["user"] = [f"u{number % 20}" for number in range(n)]
-        table[self.kind] = np.resize(["navigational", "informational, with several intents", "other"], n)
-        table[self.number] = rng.exponential(20, n).round()
-        return studies.Rated.lists(qrels, run, table)
+    def __init__(self):
+        made = demo.pooled_runs(systems=143, topics=12, documents=60, depth=20, pool_depth=20)
+        self.qrels = self.timed_qrels = made.qrels
+        names = [f"{'ABCDEFGHIJKLM'[number % 13] * 4}.run-{number}-of_a_long_name" for number in range(143)]
+        self.runs = dict(zip(names, made.runs.values(), strict=True))
+        words = np.random.default_rng(3).lognormal(6, 0.8, 60).round()
+        some = list(self.runs.items())[::15]
+        self.timed_runs = {name: run.assign(doc_length=words[run.doc_id.str[1:].astype(int)]) for name, run in some}
+        rated = demo.rated_lists(queries=12, users=20, max_rel=2)
+        kinds = np.resize(["navigational", "informational, with several intents", "other"], 120)
+        numbers = np.random.default_rng(1).exponential(20, 120).round()
+        table = rated.table.assign(**{self.kind: kinds, self.number: numbers})
+        self.rated = self.rated_lists = replace(rated, table=table)
+        self.log = behaviour.InteractionLog.of(generated_log(0, 40, 6, duplicates=0.1))
+        self.clicks = simulated_clicks(2, ranks=12)
 
     @cached_property
     def tuned(self):
@@ -258,16 +231,6 @@ class Generated(Inputs):
         params = {bm25: {"k1": (0.5, 2.0), "b": (0.0, 1.0)}, cut: {"k": (1, 50)}}
         metric = ["nDCG@20", Cost("doc_length", at_most=9000, label="words of the found documents")]
         return OptunaSearch(bm25 >> cut, params, made.topics, made.qrels, metric, trials=40, verbose=False)
-
-    @cached_property
-    def timed_runs(self):
-        words = np.random.default_rng(3).lognormal(6, 0.8, 60).round()
-        runs = {}
-        for name, run in list(self.runs.items())[::15]:
-            rows = [(query, document, score) for query, of in run.items() for document, score in of.items()]
-            frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
-            runs[name] = frame.assign(doc_length=words[frame["doc_id"].str[1:].astype(int)])
-        return runs
 
 
 class Real(Inputs):

@@ -78,7 +78,7 @@ def residual(grades, *, A, norm="none", side="upper", **setting):
     if s.C[0] in ("ap1", "ap2"):
         raise ValueError(f"no residual for C={s.C[0]!r}: the score depends on the total gain")
     values = s.gain[1]["map"] if s.gain[0] == "signed_table" else {}
-    lowest, grade = min([(0.0, 0), *((r, -grade) for grade, r in values.items() if r < 0)])  # of the highest grade
+    lowest, grade = min([(0.0, 0), *((r, -grade) for grade, r in values.items() if r < 0)])  # the highest grade with it
     unjudged = best_gain(s.gain, s.max_rel) if side == "upper" else (lowest, -grade)
     difference = _value(_walk(grades, s, unjudged), A) - _value(_walk(grades, s), A)
     bottom = normaliser(grades, A=A, norm=norm, **setting)
@@ -971,19 +971,11 @@ def search_length(levels, wanted, failed):
 
 def ndcg(gains, ideal, k=None):
     """Return Σ gain_i/log₂(i+1) to rank k, divided by the same sum over the sorted ideal gains."""
-
-    dcg, best = (
-        math.fsum(gain / math.log2(i + 1) for i, gain in enumerate(listed[:k], start=1))
-        for listed in (list(gains), sorted(ideal, reverse=True))
-    )
-    return dcg / best if best else 0.0
+    users = {"C": ("dcg", {"k": k}), "A": ("etg", {})}
+    return score(gains, **users, gain=("raw", {}), norm="ideal", judged=ideal)
 
 
 def err_gdeval(grades, k, max_grade=4):
     """Return ERR@k as defined in gdeval.pl: R_i = (2^g − 1)/2^4, Σ (R_i/i)·Π_{j<i}(1 − R_j)."""
-    total, still_looking = 0.0, 1.0
-    for i, grade in enumerate(grades[:k], start=1):
-        R = (2 ** max(grade or 0, 0) - 1) / 2**max_grade
-        total += still_looking * R / i
-        still_looking *= 1 - R
-    return total
+    users = {"C": ("rr", {}), "A": ("err", {})}
+    return score(grades, **users, gain=("exponential", {}), max_rel=max_grade, k=k)
