@@ -204,26 +204,36 @@ def test_numbers_beyond_all_lists_and_grades(measure):
 # ---- logs and calibrations
 
 
-HEAD = b"user,session,topic,rank,docno,clicked"
+LOG = {"user": ["a"], "session": ["1"], "topic": ["q"], "rank": [1], "docno": ["d"], "clicked": [True]}
+HEAD = ",".join(LOG).encode()
+WORDS = {"docno": ["a"], "doc_length": [3.0]}
+#: Functions that read a file, its name, its content (or the columns and the metadata of Parquet), and words of the error.
+DAMAGED = [
+    (InteractionLog.read, "log.csv", HEAD + b",wor\xcds\na,1,q,1,d,1,3\n", "log.csv"),  # a name that is not UTF-8
+    (InteractionLog.read, "log.csv", HEAD + b'\n"a"n,1,q,1,d,1\n', "log.csv"),  # more after a quotation
+    (InteractionLog.read, "log.csv", HEAD + b',note\na,1,q,1,d,1,"x\n', "log.csv"),  # a quotation that does not end
+    *[
+        (InteractionLog.read, "log.parquet", (LOG, about), "the metadata of the log")
+        for about in (b"{", b"[]", b'{"excluded": 3}', b'{"excluded": {"x": "y"}}', b'{"notes": "n"}', b"[" * 9999)
+    ],
+    *[(lambda path: Lengths.load(path).about, "words.parquet", (WORDS, a), "origin of the table") for a in (b"{", b"[1]")],
+    *[
+        (lambda path: chiir24_log(path.parent), "serp_annotation.csv", content, "serp_annotation.csv")
+        for content in (b"", b"id,us\xffer\n", b'id,user\n1,"x\n', b"id\n1,2,3\n4,5\n6,7,8,9\n")
+    ],
+    (lambda path: chiir24_log(path.parent), "serp_annotation.csv.gz", gzip.compress(b"id,user\n" * 50)[:-9], "csv.gz"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "data",
-    [HEAD + b",wor\xcds\na,1,q,1,d,1,3\n", HEAD + b'\n"a"n,1,q,1,d,1\n', HEAD + b',note\na,1,q,1,d,1,"x\n'],
-    ids=["a name that is not UTF-8", "more after a quotation", "a quotation that does not end"],
-)
-def test_a_log_that_is_none(file, data):
-    path = file(data)
-    refused(lambda: InteractionLog.read(path), MalformedFile, "file")
-
-
-@pytest.mark.parametrize(
-    "about", [b"{", b"[]", b'{"excluded": 3}', b'{"excluded": {"x": "y"}}', b'{"notes": "n"}', b"[" * 9999]
-)
-def test_a_log_with_odd_words_about_it(tmp_path, about):
-    rows = {"user": ["a"], "session": ["1"], "topic": ["q"], "rank": [1], "docno": ["d"], "clicked": [True]}
-    pq.write_table(pa.table(rows).replace_schema_metadata({b"pyterrier_cwla": about}), tmp_path / "log.parquet")
-    refused(lambda: InteractionLog.read(tmp_path / "log.parquet"), MalformedFile, "the metadata of the log")
+@pytest.mark.every_case
+@pytest.mark.parametrize(("read", "name", "content", "says"), DAMAGED)
+def test_damaged_logs_and_tables(tmp_path, read, name, content, says):
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    else:
+        columns, about = content
+        pq.write_table(pa.table(columns).replace_schema_metadata({b"pyterrier_cwla": about}), tmp_path / name)
+    refused(lambda: read(tmp_path / name), MalformedFile, says)
 
 
 @pytest.fixture
@@ -255,6 +265,9 @@ def test_a_calibration_that_says_something_twice(calibration):
     (("about", "rel"), -1, "must be a grade above 0, not -1"),  # the error once lacked the name of the file
     (("about", "rel"), -0.0, "must be a grade above 0, not -0.0"),
     (("about", "rel"), None, "must be a grade above 0, not nan"),
+    (("missing", "\ud800"), "x", "\\ud800"),
+    (("excluded", "from the log", "\ud800"), 3, "\\ud800"),
+    (("about", "\ud800"), "x", "\\ud800"),
 ])  # fmt: skip
 def test_calibrations_that_fuzzing_found(calibration, place, value, says):
     content, write = calibration
@@ -264,14 +277,6 @@ def test_calibrations_that_fuzzing_found(calibration, place, value, says):
     assert refused(lambda: Calibration.load(path), MalformedFile, says).startswith(f"{path}: {place[0]}")
 
 
-@pytest.mark.parametrize("place", [("missing",), ("excluded", "from the log"), ("about",)])
-def test_names_in_a_calibration_are_texts_too(calibration, place):
-    content, write = calibration
-    reduce(getitem, place, content)["\ud800"] = 3 if "excluded" in place else "x"
-    path = write(content)
-    refused(lambda: Calibration.load(path), MalformedFile, "calibration.json:", "\\ud800")
-
-
 def test_a_calibration_whose_threshold_no_measure_takes(calibration):
     """``calibrate(rel=0.5)`` is valid, but TBG's rel is an integer; the error contains the origin of 0.5."""
     content, write = calibration
@@ -279,20 +284,3 @@ def test_a_calibration_whose_threshold_no_measure_takes(calibration):
     path = str(write(content))
     assert Calibration.load(path).parameters()["rel"] == 0.5
     refused(lambda: TBG(calibration=path), BadParameter, f"TBG(calibration={path!r}, rel=0.5): rel must be")
-
-
-def test_tables_of_a_study_that_are_none(tmp_path):
-    for content in (b"", b"id,us\xffer\n", b'id,user\n1,"x\n', b"id\n1,2,3\n4,5\n6,7,8,9\n"):
-        (tmp_path / "serp_annotation.csv").write_bytes(content)
-        refused(lambda: chiir24_log(tmp_path), MalformedFile, "serp_annotation.csv")
-    (tmp_path / "serp_annotation.csv").unlink()
-    (tmp_path / "serp_annotation.csv.gz").write_bytes(gzip.compress(b"id,user\n" * 50)[:-9])
-    refused(lambda: chiir24_log(tmp_path), MalformedFile, "serp_annotation.csv.gz")
-
-
-def test_words_about_a_table_that_are_no_json(tmp_path):
-    for about in (b"{", json.dumps([1]).encode()):
-        table = pa.table({"docno": ["a"], "doc_length": [3.0]}).replace_schema_metadata({b"pyterrier_cwla": about})
-        pq.write_table(table, tmp_path / "words.parquet")
-        with pytest.raises(MalformedFile, match="origin of the table"):
-            Lengths.load(tmp_path / "words.parquet").about  # noqa: B018

@@ -191,14 +191,18 @@ def test_every_fact_of_users_is_tried():
     assert {fact for facts in STATED.values() for fact in facts} - tried == {"less_is_better", "signed"}
 
 
+ELSEWHERE = ("gains_from_0", "vanishes", "unit_effort", "given_with_items")
+
+
 def test_every_other_fact_is_checked_here():
     """Except of_parts, which returns other facts, unit, which is a text, and two that forbid a use.
 
-    ``gains_from_0`` is checked in test_signed_gains.
+    ``gains_from_0`` is checked in test_signed_gains; test_three_ways has the functions for which ``vanishes`` and
+    ``unit_effort`` hold, and the scores of test_budget need ``given_with_items``.
     """
     internal = {fact.name for fact in fields(Facts)} - {fact for facts in STATED.values() for fact in facts}
     checked = {fact for checks in internal_facts.CHECKS.values() for fact in checks}
-    assert internal - checked == {"of_parts", "gains_up_to_1", "gains_from_0", "unit"}
+    assert internal - checked == {*ELSEWHERE, "of_parts", "gains_up_to_1", "unit"}
     assert checked <= internal
 
 
@@ -227,7 +231,6 @@ def test_the_facts_of_extreme_parameters_hold(text):
 @pytest.mark.parametrize(("kind", "text", "fact", "wrong"), [
     ("continuation", "insq(1)", "items_beyond", lambda view, V, T: 3 * V),
     ("continuation", "insq(1)", "items_between", lambda view, m, T: (0.5**m, 2 * (1 - 0.5**m))),
-    ("continuation", "rr", "vanishes", True),
     ("aggregation", "avg", "affine_beyond_list", True),
     ("aggregation", "fin", "constant_without_gain", True),
     ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1 / i, r)),
@@ -238,8 +241,6 @@ def test_the_facts_of_extreme_parameters_hold(text):
     ("continuation", "inst(1)", "satisfied_by_gain", True),
     ("aggregation", "utility(table(0.5,1))", "weights_fall", lambda phi: True),
     ("aggregation", "fgt(0.5)", "weights_fall", lambda delta: True),
-    ("effort", "reading", "unit_effort", True),
-    ("effort", "reading", "given_with_items", True),
 ])  # fmt: skip
 def test_wrong_internal_facts_are_found(kind, text, fact, wrong):
     spec = parse(text, kind)

@@ -8,7 +8,7 @@ from pyterrier_cwla.model import fact_trials
 from pyterrier_cwla.model.browsing import grid
 from pyterrier_cwla.model.fact_trials import FAR, RANKS, ROWS, CannotTell, random_lists, unlike, values_of
 from pyterrier_cwla.model.introspection import reads
-from pyterrier_cwla.model.view import Documents, UnknownEffort, View
+from pyterrier_cwla.model.view import View
 
 
 def is_wrong(spec, fact):
@@ -23,10 +23,6 @@ def is_wrong(spec, fact):
             except CannotTell:
                 continue
     return False
-
-
-def vanishes(spec, lists):
-    return next(fact_trials.goes_to_zero(spec, lists), None) is not None
 
 
 def items_beyond(spec, lists):
@@ -151,25 +147,8 @@ def weights_fall(spec, lists):
     return np.diff(weights) > 1e-12
 
 
-def unit_effort(spec, lists):
-    grade = lists.grade.ravel()
-    words = np.random.default_rng(1).integers(0, 3000, grade.shape)
-    return spec(Documents(grade, lambda: words, lambda: words / 10, 1.0 + np.arange(grade.size))) != 1
-
-
-def given_with_items(spec, lists):
-    """Whether an effort is computed."""
-    some = np.ones(lists.grade.size)
-    try:
-        spec(Documents(lists.grade.ravel(), lambda: some, lambda: some, some))
-    except UnknownEffort:
-        return False
-    return True
-
-
 CHECKS = {
     "continuation": {
-        "vanishes": vanishes,
         "items_beyond": items_beyond,
         "items_between": items_between,
         "loss": loss,
@@ -181,5 +160,4 @@ CHECKS = {
         "credit_terms": credit_terms,
         "weights_fall": weights_fall,
     },
-    "effort": {"unit_effort": unit_effort, "given_with_items": given_with_items},
 }
