@@ -22,9 +22,8 @@ SIX = {"bpref": "Bpref", "infAP": "infAP", "nDCG": "CWLA(C='dcg',A='etg',gain='b
        "RBP": "RBP(p=0.95,rel=1)", "average precision with INST's users": "CWLA(C='inst(1)',A='erg',max_rel=2)"}  # fmt: skip
 
 
-def long_names(max_rel=2, cutoff=""):
-    """Return 30 measures whose names are their formulas."""
-    return [f"CWLA(C='{C}',A='{A}',max_rel={max_rel}){cutoff}" for C, A in product(CONTINUATIONS, AGGREGATIONS)]
+#: 30 measures whose names are their formulas.
+NAMES = [f"CWLA(C='{C}',A='{A}',max_rel=2)" for C, A in product(CONTINUATIONS, AGGREGATIONS)]
 
 
 """Functions and methods that draw one of the inputs, with this input."""
@@ -55,7 +54,7 @@ def drawn(name, study):
 
 
 FIGURES = {name: drawn(name, study) for name, study in {**OF_STUDIES, **METHODS}.items()} | {
-    "plot_scatter": lambda given, ax, _: studies.plot_scatter(given.metric_agreement, *long_names()[:30:29], ax=ax),
+    "plot_scatter": lambda given, ax, _: studies.plot_scatter(given.metric_agreement, *NAMES[:30:29], ax=ax),
     "plot_bands": lambda given, ax, _: studies.plot_bands(given.user_agreement, given.best, ax),
     "plot_bands of preferences": lambda given, ax, _: studies.plot_bands(given.preferences, "nDCG@5", ax),
     "plot_parameter": lambda given, ax, _: studies.plot_parameter(given.fit, "p", ax),
@@ -80,9 +79,14 @@ FIGURES = {name: drawn(name, study) for name, study in {**OF_STUDIES, **METHODS}
 }  # fmt: skip
 
 
-def first(given, number):
-    """Return the first runs."""
-    return dict(list(given.runs.items())[:number])
+def some(given, number):
+    """Return the judgments and the first runs."""
+    return given.qrels, dict([*given.runs.items()][:number])
+
+
+def timed(given, number):
+    """Return judgments and the first runs for a measure with time, and the measure."""
+    return given.timed_qrels, dict([*given.timed_runs.items()][:number]), given.timed_measure
 
 
 def judge_agreement(given):
@@ -92,93 +96,80 @@ def judge_agreement(given):
     decimal = np.clip(grade + rng.normal(0, 0.5, len(grade)), 0, 2)
     machines = {"a judge with a long name": noisy, "decimal": decimal}
     machines = {name: people.assign(relevance=labels) for name, labels in machines.items()}
-    return studies.judge_agreement(people, machines, first(given, 20), long_names()[::8], resamples=100)
+    return studies.judge_agreement(people, machines, some(given, 20)[1], NAMES[::8], resamples=100)
 
 
 def virtual_systems(given):
-    scores = given.rated.scores(long_names()[::2]).reset_index(drop=True)
+    scores = given.rated.scores(NAMES[::2]).reset_index(drop=True)
     values = scores.assign(rating=given.rated.ratings, topic=np.arange(len(scores)) // 3)
     return studies.virtual_systems(values, "rating", repeats=100, resamples=100)
 
 
 def corrected_comparison(given):
     people = given.qrels[given.qrels["query_id"].isin(given.qrels["query_id"].unique()[::2])]
-    return corrected(people, given.qrels, first(given, 12), SIX)
+    return corrected(people, *some(given, 12), SIX)
+
+
+def neighbours(given):
+    """Return preferences between neighbouring rated lists."""
+    lists = given.rated_lists.table.reset_index(drop=True)
+    pairs = pd.DataFrame({"first": lists["query_id"][:-1].to_numpy(), "second": lists["query_id"][1:].to_numpy(),
+                          "preference": np.sign(lists["rating"].diff()[1:].to_numpy())})  # fmt: skip
+    return studies.Rated("pair", pairs.assign(rating=pairs["preference"]), given.rated_lists.shown)
 
 
 QUIETLY = {"resamples": 100, "progress": False}
 MASKED = {"complete": None, "resamples": 50}
+FOLDS = {"cv": 5, "repeats": 2}
 BY_A = {f"CWLA(C='rbp',A='{A}',max_rel=2)": f"CWLA(C='rbp($p)',A='{A}',max_rel=2)" for A in (*AGGREGATIONS, "avg")}
 CHOICES = {A: f"CWLA(C='$C',A='{A}',max_rel=2)" for A in ("erg", "max")}
-GAINS = {"p": (0.1, 0.9), "g": ["linear", "binary", "exponential"]}
+SHARE, CASCADE = "CWLA(C='rbp($p)',A='erg',gain='$g',max_rel=2)", "Cascade(phi='$phi',max_rel=2)"
+GAINS, USUAL = {"p": (0.1, 0.9), "g": ["linear", "binary", "exponential"]}, {"p": 0.8, "g": "linear"}
 """Functions of the inputs that compute what the figures show."""
 STUDIES = {
-    "metric_agreement": lambda given: studies.metric_agreement(given.qrels, given.runs, long_names(), resamples=100),
+    "metric_agreement": lambda given: studies.metric_agreement(given.qrels, given.runs, NAMES, resamples=100),
     "agreement_of_six": lambda given: studies.metric_agreement(given.qrels, given.runs, SIX, resamples=100),
     "judge_agreement": judge_agreement,
-    "power": lambda given: studies.discriminative_power(given.qrels, first(given, 16), long_names()[::3], **QUIETLY),
-    "robustness": lambda given: studies.robustness(
-        given.qrels, first(given, 20), SIX, seeds=3, pairs=30, progress=False, **MASKED
-    ),
-    "robustness_to_depth": lambda given: studies.robustness_to_depth(
-        given.qrels, first(given, 20), SIX, pairs=0, progress=False, **MASKED
-    ),
+    "power": lambda given: studies.discriminative_power(*some(given, 16), NAMES[::3], **QUIETLY),
+    "robustness": lambda given: studies.robustness(*some(given, 20), SIX, seeds=3, pairs=30, progress=False, **MASKED),
+    "robustness_to_depth": lambda given: studies.robustness_to_depth(*some(given, 20), SIX, pairs=0, progress=False, **MASKED),
     "groups_left_out": lambda given: studies.groups_left_out(
         given.qrels, given.runs, {name: name[:4] for name in given.runs}, SIX, depth=7, **MASKED
     ),
-    "next_judgments": lambda given: studies.next_judgments(studies.f_qrels(given.qrels, 0.4), first(given, 8), "AP"),
-    "simulated_judging": lambda given: studies.simulated_judging(given.qrels, first(given, 6), "AP", batch=500),
-    "user_agreement": lambda given: studies.user_agreement(
-        given.rated, long_names(), "pearson", resamples=100, baseline=long_names()[3]
-    ),
+    "next_judgments": lambda given: studies.next_judgments(studies.f_qrels(given.qrels, 0.4), some(given, 8)[1], "AP"),
+    "simulated_judging": lambda given: studies.simulated_judging(*some(given, 6), "AP", batch=500),
+    "user_agreement": lambda given: studies.user_agreement(given.rated, NAMES, "pearson", resamples=100, baseline=NAMES[3]),
     "best": lambda given: given.user_agreement.ranked.index[0],
     "crossed": lambda given: studies.user_agreement(given.rated, studies.grid(max_rel=2), "pearson", resamples=100),
-    "preferences": lambda given: studies.user_agreement(
-        preferences_of(given.rated_lists), ["nDCG@5", "P@5"], resamples=100
-    ),
+    "preferences": lambda given: studies.user_agreement(neighbours(given), ["nDCG@5", "P@5"], resamples=100),
     "sensitivity": lambda given: studies.sensitivity(BY_A, {"p": np.linspace(0.1, 0.9, 9)}, given.rated, **QUIETLY),
     "sensitivity_of_choices": lambda given: studies.sensitivity(CHOICES, {"C": CONTINUATIONS}, given.rated, **QUIETLY),
-    "splits": lambda given: studies.splits(given.rated, long_names()[::7], by=given.kind, resamples=100),
-    "bins": lambda given: studies.splits(given.rated, long_names()[::5], by=given.number, bins=5, resamples=100),
+    "splits": lambda given: studies.splits(given.rated, NAMES[::7], by=given.kind, resamples=100),
+    "bins": lambda given: studies.splits(given.rated, NAMES[::5], by=given.number, bins=5, resamples=100),
     "virtual_systems": virtual_systems,
-    "fit": lambda given: studies.fit(
-        "CWLA(C='rbp($p)',A='erg',gain='$g',max_rel=2)", GAINS, given.rated, cv=5, repeats=2,
-        default={"p": 0.8, "g": "linear"}, most=200, progress=False,
-    ),
-    "discount_fit": lambda given: studies.fit_discount(
-        "Cascade(phi='$phi',max_rel=2)", given.rated, depth=3, cv=5, repeats=2, resamples=100, default="log2"
-    ),
+    "fit": lambda given: studies.fit(SHARE, GAINS, given.rated, default=USUAL, most=200, progress=False, **FOLDS),
+    "discount_fit": lambda given: studies.fit_discount(CASCADE, given.rated, depth=3, resamples=100, default="log2", **FOLDS),
     "calibration": lambda given: behaviour.calibrate(given.log, resamples=50),
     "continuing": lambda given: behaviour.continuing_from_views(given.log, last_rank=80, resamples=50),
     "grade_efforts": lambda given: behaviour.grade_efforts(given.log, summary_seconds=4.4, resamples=50),
     "positions": lambda given: behaviour.position_model(given.clicks, depth=10, resamples=20),
     "click_model": lambda given: behaviour.dbn_from_clicks(given.clicks, gaps="passed", resamples=20),
     "progress": lambda given: behaviour.progress(given.qrels, given.runs, "RBP(p=0.9,rel=1)", times=range(1, 21)),
-    "progress_of_few": lambda given: behaviour.progress(given.timed_qrels, given.timed_runs, given.timed_measure),
-    "simulation": lambda given: behaviour.simulate(
-        given.timed_qrels, dict([*given.timed_runs.items()][:1]), given.timed_measure, users=500, keep=True, progress=False
-    ),
-    "simulated_runs": lambda given: behaviour.simulate(
-        given.timed_qrels, dict([*given.timed_runs.items()][:6]), given.timed_measure, users=200, keep=True, progress=False
-    ),
-    "comparison": lambda given: compare(given.qrels, first(given, 12), SIX, baseline=False),
-    "compared_with_baseline": lambda given: compare(
-        given.qrels, first(given, 12), long_names()[::7], baseline=next(iter(given.runs))
-    ),
+    "progress_of_few": lambda given: behaviour.progress(*timed(given, None)),
+    "simulation": lambda given: behaviour.simulate(*timed(given, 1), users=500, keep=True, progress=False),
+    "simulated_runs": lambda given: behaviour.simulate(*timed(given, 6), users=200, keep=True, progress=False),
+    "comparison": lambda given: compare(*some(given, 12), SIX, baseline=False),
+    "compared_with_baseline": lambda given: compare(*some(given, 12), NAMES[::7], baseline=next(iter(given.runs))),
     "corrected": corrected_comparison,
-    "all_pairs": lambda given: compare(given.qrels, first(given, 7), ["nDCG@10", "AP"], pairs=True, resamples=200),
-    "many_pairs": lambda given: compare(
-        given.qrels, first(given, 40), ["AP"], pairs=True, test="tukey", resamples=100
-    ),
-    "stops": lambda given: stop_distribution(given.qrels, next(iter(given.runs.values())), "INST(max_rel=2)", depth=20),
-    "explanation": lambda given: explain(
-        given.qrels, next(iter(given.runs.values())), str(given.stops.index[0]), "nDCG@10"
-    ),
-    "explained_pair": lambda given: explain(given.qrels, first(given, 2), str(given.stops.index[0]), "nDCG@10"),
+    "all_pairs": lambda given: compare(*some(given, 7), ["nDCG@10", "AP"], pairs=True, resamples=200),
+    "many_pairs": lambda given: compare(*some(given, 40), ["AP"], pairs=True, test="tukey", resamples=100),
+    "run": lambda given: next(iter(given.runs.values())),
+    "stops": lambda given: stop_distribution(given.qrels, given.run, "INST(max_rel=2)", depth=20),
+    "explanation": lambda given: explain(given.qrels, given.run, str(given.stops.index[0]), "nDCG@10"),
+    "explained_pair": lambda given: explain(*some(given, 2), str(given.stops.index[0]), "nDCG@10"),
     "qid": lambda given: str(given.simulation.by_query.index[0][1]),
-    "explanation_in_time": lambda given: explain(
-        given.timed_qrels, next(iter(given.timed_runs.values())), given.qid, given.timed_measure
-    ),
+    "timed_run": lambda given: next(iter(given.timed_runs.values())),
+    "explanation_in_time": lambda given: explain(given.timed_qrels, given.timed_run, given.qid, given.timed_measure),
 }  # fmt: skip
 
 
@@ -193,14 +184,6 @@ class Inputs:
             raise AttributeError(name)
         setattr(self, name, STUDIES[name](self))
         return getattr(self, name)
-
-
-def preferences_of(rated):
-    """Return preferences between neighbouring rated lists."""
-    lists = rated.table.reset_index(drop=True)
-    pairs = pd.DataFrame({"first": lists["query_id"][:-1].to_numpy(), "second": lists["query_id"][1:].to_numpy(),
-                          "preference": np.sign(lists["rating"].diff()[1:].to_numpy())})  # fmt: skip
-    return studies.Rated("pair", pairs.assign(rating=pairs["preference"]), rated.shown)
 
 
 class Generated(Inputs):
