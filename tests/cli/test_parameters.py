@@ -28,7 +28,6 @@ def test_types_choices_and_limits_come_from_the_docstring():
     assert known[COMPARE]["pairs"] == {"type": "bool", "help": "Compare all pairs of runs.", "default": False}
     assert known[LOG]["last_rank"]["min"] == 1
     assert known[LOG]["last_rank"]["default"] is None
-    known = json.loads(RECORDS.read_text(encoding="utf-8"))
     assert known[COMPARE]["test"]["choices"] == [*TESTS], "the docstring of compare lists the tests of TESTS"
     assert {*known[COMPARE]["correction"]["choices"]} == {*CORRECTIONS, "none"}
 

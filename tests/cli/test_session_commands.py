@@ -29,20 +29,13 @@ def expected(run, measures):
 
 
 @pytest.mark.slow
-def test_scores_of_sessions_and_their_means(files, prints):
+def test_runs_have_means_of_sessions_and_sums_of_counts(files, prints):
     measures = {"users": USERS, "RR": "RR", "NumRet": "NumRet"}
-    options = [word for name, text in measures.items() for word in ("-m", f"{name}={text}" if name != text else text)]
-    rows = [json.loads(line) for line in prints(*GIVEN, *options, "--by-session", "--format", "jsonl").splitlines()]
-    by_run = {name: expected(f"{name}.txt", measures) for name in ("run", "other")}
-    assert [(row["run"], row["session"]) for row in rows] == [(run, s) for run in by_run for s in "12"]
-    for row in rows:
-        scores = by_run[row["run"]].loc[row["session"]]
-        assert [row[name] for name in measures] == pytest.approx(scores.tolist(), abs=1e-12)
-    means = [json.loads(line) for line in prints(*GIVEN, *options, "--format", "jsonl").splitlines()]
-    for row in means:
-        scores = by_run[row["run"]]
-        assert [row["users"], row["RR"]] == pytest.approx(scores[["users", "RR"]].mean().tolist(), abs=1e-12)
-        assert row["NumRet"] == scores["NumRet"].sum()
+    options = ("-m", f"users={USERS}", "-m", "RR,NumRet", "--format", "jsonl")
+    for line, name in zip(prints(*GIVEN, *options).splitlines(), ("run", "other"), strict=True):
+        row, scores = json.loads(line), expected(f"{name}.txt", measures)
+        assert row.pop("run") == name
+        assert row == pytest.approx({**scores.mean(), "NumRet": scores["NumRet"].sum()}, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -70,12 +63,15 @@ def test_lengths_and_costs_are_bound_to_the_users_of_a_session(files, prints, tm
     assert json.loads(row)["known"] == pytest.approx(known["known"].mean(), rel=1e-9)
 
 
-@pytest.mark.parametrize(("more", "message"), [
-    (("-m", "sDCG", "--sessions", "session.csv"), "session.csv: no such file or directory. Near: 'sessions.csv'"),
-    (("-m", "sDCG", "--judged-by", "Topic"), "no column 'Topic'"),
-    (("-m", USERS.replace(",2:0.25", "")), "session '1' has 3 queries, and rho has probabilities after the first 1"),
-    (("-m", USERS.replace("max_rel=2", "max_rel=1")), "grade 2, above max_rel=1"),
-    (("-m", "SessionCWLA(C='rbp(0.5)',A='erg')"), "SessionCWLA needs rho="),
-])  # fmt: skip
-def test_errors_are_one_line(files, says, more, message):
-    assert message in says(*GIVEN, *more)
+def test_errors_are_one_line(files, says):
+    for more, message in (
+        (("-m", "sDCG", "--sessions", "session.csv"), "session.csv: no such file or directory. Near: 'sessions.csv'"),
+        (("-m", "sDCG", "--judged-by", "Topic"), "no column 'Topic'"),
+        (
+            ("-m", USERS.replace(",2:0.25", "")),
+            "session '1' has 3 queries, and rho has probabilities after the first 1",
+        ),
+        (("-m", USERS.replace("max_rel=2", "max_rel=1")), "grade 2, above max_rel=1"),
+        (("-m", "SessionCWLA(C='rbp(0.5)',A='erg')"), "SessionCWLA needs rho="),
+    ):
+        assert message in says(*GIVEN, *more)

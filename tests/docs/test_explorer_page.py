@@ -12,7 +12,7 @@ import pytest
 
 from pyterrier_cwla import explain
 from pyterrier_cwla.measures.named import measures_of
-from tests.explorer.open_page import computed
+from tests.explorer.open_page import Page, computed, digits
 from tests.support.browsing import seen, seen_at, serious_violations
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,10 +60,6 @@ def explained(text, topic):
     qrels, runs, lengths = explorer_page.collection_of()
     measure = measures_of([text])[0]
     return explain(qrels, runs, topic, measure(lengths=lengths) if text.startswith("TBG") else measure).explanations
-
-
-def digits(values):
-    return [f"{value:.4f}" for value in values]
 
 
 def test_every_value_of_every_slider_has_the_numbers_of_explain(small):
@@ -130,32 +126,8 @@ def known(page):
     return known_of(page.read_text(encoding="utf-8"))[1]
 
 
-class Shown:
-    """What the open page shows."""
-
-    def __init__(self, browser):
-        self.browser = browser
-
-    def find(self, selector):
-        return self.browser.find_element("css selector", selector)
-
-    def texts(self, selector):
-        """Return the texts of elements, all of one moment."""
-        script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)"
-        return self.browser.execute_script(script, selector)
-
-    def until(self, condition):
-        from selenium.webdriver.support.ui import WebDriverWait
-
-        WebDriverWait(self.browser, 10, 0.02).until(lambda _: condition())
-
-    @property
-    def measure(self):
-        return self.browser.execute_script("return document.querySelector('.cwla-text').value")
-
-    @property
-    def topic(self):
-        return self.find(".cwla-field select").get_property("value")
+class Shown(Page):
+    """The open page of the site, on which measures and topics are chosen from lists."""
 
     def changed(self, selector, event, value):
         script = """const one = document.querySelector(arguments[0]);
@@ -163,33 +135,20 @@ class Shown:
         self.browser.execute_script(script, selector, event, value)
 
     def choose(self, name):
-        """Choose a measure from the list."""
         self.changed('[data-path="measure"] select', "change", name)
-
-    def slide(self, at):
-        """Move the slider to one of its steps."""
-        self.changed("input[type=range]", "input", at)
 
     def open_topic(self, name):
         topics = "[...document.querySelectorAll('[data-topic]')]"
         self.browser.execute_script(f"{topics}.find((one) => one.dataset.topic === arguments[0]).click()", name)
-        self.until(lambda: self.texts(".cwla-about") == [ABOUT[name]] and self.topic == name)
-
-    def agrees_with_explain(self, topic):
-        """Check the scores, users and contributions of both rankings."""
-        explanations = [*explained(self.measure, topic).values()]
-        assert self.texts("[data-score]") == [f"{one.score:.4f}" for one in explanations]
-        for at, one in enumerate(explanations):
-            of = f".cwla-table:nth-child({at + 1}) tbody [data-name={{}}]".format
-            shown = digits(one.table["V"][:12])  # down to a cutoff
-            assert self.texts(of("V"))[: len(shown)] == shown
-            assert self.texts(of("adds"))[: len(shown)] == digits(one.contributions[:12])
+        self.until(lambda: self.texts(".cwla-about") == [ABOUT[name]])
+        self.until(lambda: self.find(".cwla-field select").get_property("value") == name)
 
 
 @pytest.mark.nightly
-def test_the_page_is_small_and_has_forty_presets(page, known):
+def test_the_page_is_small_and_has_all_presets(page, known):
     assert page.stat().st_size < 2_000_000
-    assert sum(len(answers) for answers in known["answers"].values()) == 40
+    names = [preset.name for preset in explorer_page.MEASURES]
+    assert {topic: [*answers] for topic, answers in known["answers"].items()} == dict.fromkeys(PAIRS, names)
     for pair in explorer_page.PAIRS:
         assert len(pair.A.split()) == len(pair.B.split()) == 12
         assert pair.about.endswith(".")
@@ -209,9 +168,9 @@ def test_presets_show_explain_s_numbers_at_both_ends(browser, page, known, topic
             shown.choose(preset.name)
             shown.until(lambda name=preset.name: shown.measure == texts[name, known["measures"][name]["start"]])
             for at in (0, len(preset.values) - 1):
-                shown.slide(at)
+                shown.slide(preset.path, at)
                 shown.until(lambda name=preset.name, at=at: shown.measure == texts[name, at])
-                shown.agrees_with_explain(topic)
+                shown.agrees_with([*explained(shown.measure, topic).values()])
 
 
 @pytest.mark.nightly
@@ -239,7 +198,7 @@ def test_the_page_asks_nothing_and_keeps_what_is_not_computed(browser, page):
         assert browser.get_log("browser") == []
         editable = "return [...document.querySelectorAll('input[type=text]')].filter((one) => !one.readOnly).length"
         assert browser.execute_script(editable) == 0
-        assert browser.find_elements("css selector", "button.cwla-grade, .cwla-move, tr[draggable]") == []
+        assert shown.all("button.cwla-grade, .cwla-move, tr[draggable]") == []
         assert "computed" in shown.texts(".cwla-note")[0]
 
 
@@ -249,16 +208,14 @@ def test_links_lessons_and_code_of_the_site(browser, tmp_path):
     with seen_at(browser, f"{path.as_uri()}#measure=Cascade"):
         shown = Shown(browser)
         shown.until(lambda: shown.measure.startswith("Cascade("))
-        for lesson in browser.find_elements("css selector", ".cwla-lessons button"):
+        for lesson in shown.all(".cwla-lessons button"):
             lesson.click()
             shown.until(lambda lesson=lesson: shown.texts(".cwla-lesson") != [""])
         shown.until(lambda: shown.texts("h3 bdi") == ["A", "B"])
-        written = "navigator.clipboard.writeText = async (text) => { window.copied = text; }"
-        browser.execute_script(written)
+        browser.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
         browser.find_element("xpath", "//button[.='Copy Python code']").click()
         shown.until(lambda: browser.execute_script("return window.copied"))
-        code = browser.execute_script("return window.copied")
-        assert shown.texts("[data-score]") == [f"{value:.4f}" for value in computed(code)]
+        assert shown.scores() == digits(computed(browser.execute_script("return window.copied")))
         assert shown.texts("[role=alert]") == [""]
 
 

@@ -135,14 +135,6 @@ def test_pages_open_with_the_full_name_and_the_usual_formula(written):
     assert "Discounted cumulative gain, divided by that of the ideal ranking" in index
 
 
-@pytest.mark.parametrize(("text", "marked"), [
-    ("$r_i$ is ``r_i``", ":math:`r_i` is ``r_i``"), ("max_rel, $|w|$", "max\\_rel, :math:`|w|`"),
-    ("``a`` and ``b$c``", "``a`` and ``b$c``"),
-])  # fmt: skip
-def test_mathematics_stands_between_dollars(text, marked):
-    assert markup.with_formulas(text) == marked
-
-
 def test_the_weights_on_a_page_are_those_of_the_metric(written):
     """Jiang and Allan (2016), Eq. 8 for RBP over ten documents: 0.8^(i−1) / Σ_j 0.8^(j−1)."""
     rows = re.findall(r'^   "(\d+)", .*"([^"]*)"$', written["measures/AdaptiveRBP.rst"], re.M)
@@ -161,14 +153,17 @@ def test_pictures_take_the_page_s_colours_and_have_names():
     assert "The line is that of ``AdaptiveGRBP(effort='ratio(4)')``." in page
 
 
-@pytest.mark.parametrize(("text", "marked"), [
-    ("r_i", "r\\ :sub:`i`\\ "), ("Σ_{j≤i} r_j/j", "Σ\\ :sub:`j≤i`\\  r\\ :sub:`j`\\ /j"),
-    ("2^(−E(i−1)/h)", "2\\ :sup:`−E(i−1)/h`\\ "), ("2^(−e_i/h)", "2\\ :sup:`−eᵢ/h`\\ "),
-    ("log2(i+1)", "log\\ :sub:`2`\\ (i+1)"), ("2^max_rel − max_rel", "2\\ :sup:`max_rel`\\  − max\\_rel"),
-    ("P(t|q) a*b", "P(t\\|q) a\\*b"), ("``r_i``: r_i", "``r_i``: r\\ :sub:`i`\\ "),
-])  # fmt: skip
-def test_formulas_are_set(text, marked):
-    assert markup.mathematics(text) == marked
+def test_formulas_are_set_and_mathematics_stands_between_dollars():
+    for text, marked in {
+        "r_i": "r\\ :sub:`i`\\ ", "Σ_{j≤i} r_j/j": "Σ\\ :sub:`j≤i`\\  r\\ :sub:`j`\\ /j",
+        "2^(−E(i−1)/h)": "2\\ :sup:`−E(i−1)/h`\\ ", "2^(−e_i/h)": "2\\ :sup:`−eᵢ/h`\\ ", "log2(i+1)": "log\\ :sub:`2`\\ (i+1)",
+        "2^max_rel − max_rel": "2\\ :sup:`max_rel`\\  − max\\_rel", "P(t|q) a*b": "P(t\\|q) a\\*b",
+        "``r_i``: r_i": "``r_i``: r\\ :sub:`i`\\ ",
+    }.items():  # fmt: skip
+        assert markup.mathematics(text) == marked
+    for text, marked in {"$r_i$ is ``r_i``": ":math:`r_i` is ``r_i``", "max_rel, $|w|$": "max\\_rel, :math:`|w|`",
+                         "``a`` and ``b$c``": "``a`` and ``b$c``"}.items():  # fmt: skip
+        assert markup.with_formulas(text) == marked
 
 
 def test_every_measure_says_when_to_use_it_and_has_two_neighbours_if_it_has_users():

@@ -34,16 +34,10 @@ def test_the_package_has_no_blocks_of_the_site_or_removed_examples(tmp_path):
     assert sorted(path.name for path in (tmp_path / "examples" / "a").iterdir()) == ["index.rst", "kept.rst"]
 
 
-@pytest.mark.parametrize(("text", "rest"), [
-    ("a\n\n.. only:: site\n\n   b\n\n   c\n\nd\n", "a\n\nd\n"), ("a\n\n.. only:: site\n\n   b\n", "a\n\n"),
-    ("a\n\n.. only:: site\n\n   b\n\n.. only:: site\n\n   c\n\nd\n", "a\n\nd\n"),
-])  # fmt: skip
-def test_a_block_of_the_site_ends_where_its_indentation_ends(text, rest):
-    assert pages._without_site(text) == rest
-
-
-def notebook(*cells):
-    return {"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+def test_a_block_of_the_site_ends_where_its_indentation_ends():
+    block = ".. only:: site\n\n   b\n\n"
+    for text, rest in {"   c\n\nd\n": "d\n", "": "", f"{block}d\n": "d\n"}.items():
+        assert pages._without_site(f"a\n\n{block}{text}") == f"a\n\n{rest}"
 
 
 def test_notebook_pages_link_the_file_and_name_pictures(tmp_path):
@@ -57,7 +51,8 @@ def test_notebook_pages_link_the_file_and_name_pictures(tmp_path):
         {"cell_type": "code", "source": "1", "outputs": [], "metadata": {}},
     ]
     (tmp_path / "from").mkdir()
-    (tmp_path / "from" / "one_x.ipynb").write_text(json.dumps(notebook(*cells)))
+    written = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "from" / "one_x.ipynb").write_text(json.dumps(written))
     notebook_pages.write(tmp_path / "from", tmp_path / "to")
     first, _, named, other, last = json.loads((tmp_path / "to" / "one_x.ipynb").read_text())["cells"]
     assert first["source"].startswith("# A title\n\n{download}`Download this notebook <../../notebooks/one_x.ipynb>`")
@@ -128,38 +123,31 @@ def test_each_page_is_in_one_group_with_a_title(written, objects):
     assert len({path.lower() for path in written}) == len(written)
 
 
-PARTS = [
-    entry for entry in reference.entries()
-    if first_formula(entry.formula) and entry.kind in TABLES and TABLES[entry.kind][entry.name].built_in
-]  # fmt: skip
+def test_the_first_sentence_is_a_formula_or_none():
+    for text, formula in {"C(i) = φ. Static. V⁺ = 1/(1−φ).": "C(i) = φ", "φ(i) = 1/i.": "φ(i) = 1/i", "": "",
+                          "The k of @k.": "", "r = (g − 0.5)\n/ 2, and more. Then.": "r = (g − 0.5) / 2, and more"}.items():  # fmt: skip
+        assert first_formula(text) == formula
 
 
-@pytest.mark.parametrize(("text", "formula"), [
-    ("C(i) = φ. Static. V⁺ = 1/(1−φ).", "C(i) = φ"), ("φ(i) = 1/i.", "φ(i) = 1/i"),
-    ("r = (g − 0.5)\n/ 2, and more. Then.", "r = (g − 0.5) / 2, and more"), ("The k of @k.", ""), ("", ""),
-])  # fmt: skip
-def test_the_first_sentence_is_a_formula_or_none(text, formula):
-    assert first_formula(text) == formula
-
-
-@pytest.mark.parametrize(("text", "written"), [
-    ("r_i", "r_{i}"), ("T_S + h_b·x", r"T_{S} + h_{b}\cdot x"), ("2^(−e_i/h)", "2^{-e_{i}/h}"),
-    ("2^max_rel", r"2^{\text{max_rel}}"), ("2^10 + 2^g", "2^{10} + 2^{g}"), ("Σ_{j≤i} r_j", r"\sum _{j\le i} r_{j}"),
-    ("max_{j≤i} r_j", r"\max _{j\le i} r_{j}"), ("log2(i+1)", r"\log_2 (i+1)"), ("a / b", r"\frac{a}{b}"),
-    ("(g − 1) / (max_rel − min_rel)", r"\frac{g - 1}{\text{max_rel} - \text{min_rel}}"),
-    ("((i − 1) / (i + 1))²", r"\left(\frac{i - 1}{i + 1}\right)^2"), ("x = (a) + (b) / 2", r"x = \frac{(a) + (b)}{2}"),
-    ("1 for i < k, else 0", r"1 \text{ for } i < k, \text{ else } 0"), ("g ≥ rel", r"g \ge  \text{rel}"),
-    ("P(C=1|g)·seconds[g]", r"P(C=1|g)\cdot \text{seconds}[g]"), ("max(0, 1 − E(i)/T)", r"\max (0, 1 - E(i)/T)"),
-])  # fmt: skip
-def test_formulas_are_written_as_latex(text, written):
-    assert latex(text) == written
+def test_formulas_are_written_as_latex():
+    for text, written in {
+        "r_i": "r_{i}", "T_S + h_b·x": r"T_{S} + h_{b}\cdot x", "2^(−e_i/h)": "2^{-e_{i}/h}", "2^max_rel": r"2^{\text{max_rel}}",
+        "2^10 + 2^g": "2^{10} + 2^{g}", "Σ_{j≤i} r_j": r"\sum _{j\le i} r_{j}", "max_{j≤i} r_j": r"\max _{j\le i} r_{j}",
+        "log2(i+1)": r"\log_2 (i+1)", "a / b": r"\frac{a}{b}", "g ≥ rel": r"g \ge  \text{rel}",
+        "(g − 1) / (max_rel − min_rel)": r"\frac{g - 1}{\text{max_rel} - \text{min_rel}}",
+        "((i − 1) / (i + 1))²": r"\left(\frac{i - 1}{i + 1}\right)^2", "x = (a) + (b) / 2": r"x = \frac{(a) + (b)}{2}",
+        "1 for i < k, else 0": r"1 \text{ for } i < k, \text{ else } 0", "max(0, 1 − E(i)/T)": r"\max (0, 1 - E(i)/T)",
+        "P(C=1|g)·seconds[g]": r"P(C=1|g)\cdot \text{seconds}[g]",
+    }.items():  # fmt: skip
+        assert latex(text) == written
 
 
 def test_the_formulas_of_functions_are_valid():
     parts = [e for e in reference.entries() if e.kind in TABLES and TABLES[e.kind][e.name].built_in]
-    assert {entry.name for entry in parts} - {entry.name for entry in PARTS} == {"given"}
+    with_formula = [entry for entry in parts if first_formula(entry.formula)]
+    assert {entry.name for entry in parts} - {entry.name for entry in with_formula} == {"given"}
     converter = pytest.importorskip("docutils.utils.math.latex2mathml", reason="docutils is in the extra [docs]")
-    for entry in PARTS:
+    for entry in with_formula:
         for line in first_formula(entry.formula).split("; "):
             assert converter.tex2mathml(latex(line), as_block=True).startswith("<math"), entry.name
             assert not set(latex(line)) & set("φΣ−·≤≥²₁₂⁺γθδβ"), entry.name

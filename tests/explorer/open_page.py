@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+import numpy as np
 from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -24,6 +25,11 @@ class Page:
 
     def control(self, path):
         return self.find(f'[data-path="{path}"]')
+
+    @property
+    def measure(self):
+        """The measure in the field for its text."""
+        return self.find(".cwla-text").get_property("value")
 
     def scores(self):
         return self.texts("[data-score]")
@@ -57,8 +63,25 @@ class Page:
             range.value = arguments[1]; range.dispatchEvent(new Event("input", {bubbles: true}))"""
         self.browser.execute_script(script, path, value)
 
+    def agrees_with(self, explanations):
+        """Compare all numbers of the tables with those of explain."""
+        self.until_scores([f"{one.score:.4f}" for one in explanations])
+        for at, one in enumerate(explanations):
+            table = one.table[one.table["docno"] != ""]
+            self.until(lambda at=at, table=table: self.ids(at)[: len(table)] == table["docno"].tolist())
+            for name in ("V", "L", "W", "A", "discount", "gain"):
+                assert self.cells(at, name)[: len(table)] == digits(table[name]), name
+            assert self.cells(at, "adds")[: len(table)] == digits(one.contributions[: len(table)])
+        first, second = (one.score for one in explanations)
+        size = f"{abs(second - first):.4f}"
+        assert (size if size != "0.0000" else "the same score") in self.find(".cwla-difference").text
+
     def errors(self):
         return [entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def digits(values):
+    return ["–" if np.isnan(value) else f"{value:.4f}" for value in values]
 
 
 def computed(code):

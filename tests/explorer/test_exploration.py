@@ -21,6 +21,7 @@ RUNS = {"old": {"q1": {"a": 9.0, "b": 8.0, "x": 7.0, "c": 6.0}, "q2": {"d": 2.0,
 WORDS = {doc_id: 100.0 * (1 + at) for at, doc_id in enumerate("abcdxz")}
 MEASURES = ["CWLA(C='rbp(0.8)',A='erg',max_rel=2)", "CWLA(C='inst(2)',A='max',gain='exponential',max_rel=2)",
             "TBG(half_life=60,unseen=5)", "AP", "nDCG@3", "RBP(p=0.5,rel=1)",
+            "CWLA(C='rbp(0.8)',A='max',max_rel=2)", "CWLA(C='rbp(0.8)',A='pe(0.5)',max_rel=2)",
             "CWLA(C='rbp(0.8)',A='erg',gain='table({0:-0.5,1:0.4,2:1})')", "CWLA(C='inst(2)',A='pe(0.5)',gain='table({0:-0.5,1:0.4,2:1})')"]  # fmt: skip
 
 
@@ -36,6 +37,7 @@ def digits(value):
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("topic", ["q1", "q2"])
 def test_a_state_shows_what_explain_returns(measure, topic):
+    """Contributions of ranks and of what follows them add up to the score."""
     state = explored().answer({"measure": measure, "topic": topic})
     wanted = measure.replace("TBG(", "TBG(lengths=words,")
     pyterrier_cwla.register_lengths("words", WORDS)
@@ -46,6 +48,8 @@ def test_a_state_shows_what_explain_returns(measure, topic):
         columns = {name: column and column[: len(table)] for name, column in ranking["columns"].items()}
         assert set(ranking["columns"]["V"][len(table) :]) <= {"0.0000"}  # below a cutoff, only the explorer has ranks
         assert ranking["score"] == digits(explanation.score)
+        total = sum(map(float, [*ranking["columns"]["adds"], ranking["beyond"]]))
+        assert total == pytest.approx(explanation.score, abs=1e-4 * (len(ranking["columns"]["adds"]) + 2))
         assert columns["id"] == table["docno"].tolist()
         for name in ("gain", "C", "V", "W", "L", "A", "discount"):
             assert columns[name] == [digits(value) for value in table[name]], name
@@ -54,15 +58,6 @@ def test_a_state_shows_what_explain_returns(measure, topic):
         assert columns["grade"] == [None if np.isnan(grade) else f"{grade:g}" for grade in table["grade"]]
     first, second = (one.score for one in both.values())
     assert state["difference"]["value"] == f"{second - first:+.4f}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("measure", [*MEASURES, *(f"CWLA(C='rbp(0.8)',A='{A}',max_rel=2)" for A in ("max", "pe(0.5)"))])
-def test_ranks_and_the_rest_add_up_to_the_score(measure):
-    for topic in ("q1", "q2"):
-        for ranking in explored().answer({"measure": measure, "topic": topic})["rankings"]:
-            total = sum(map(float, [*ranking["columns"]["adds"], ranking["beyond"]]))
-            assert total == pytest.approx(float(ranking["score"]), abs=1e-4 * (len(ranking["columns"]["adds"]) + 2))
 
 
 @pytest.mark.slow
@@ -97,6 +92,10 @@ def test_grades_and_controls_that_change_give_other_scores():
     assert state["measure"]["text"] == "CWLA(C='budget(2,True)',A='erg',max_rel=2)"
     (control,) = (one for one in state["controls"] if one["path"] == "C.partial")
     assert (control["kind"], control["value"], len(control["options"])) == ("choice", "True", 2)
+    for effort in ("time", "reading"):
+        state = exploration.answer({"set": {"effort": effort}})
+        assert state["timed"]
+        assert "unseen=10" in state["measure"]["text"]
     state = explored().answer({"measure": "RBP(p=0.5,rel=1)"})
     scores = evaluate(QRELS, RUNS, ["RBP(p=0.5,rel=1)", "Residual(measure=RBP(p=0.5,rel=1))"], by_query=True)
     expected = scores.sum(axis=1).xs("q1", level="query_id")
@@ -167,29 +166,21 @@ def test_ends_of_equal_scores_are_found_between_values():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("A", "B", "says", "flip"), [
-    ([1, 0], [0, 2], "A scores higher for k below 2; B for k from 2 on.", "k = 2: A wins below, B from there on."),
-    ([1, 0, 0], [0, 1, 1], "A scores higher for k below 2; B for k above 2.", "k = 2: A wins below, B above."),
-    ([1, 0, 0, 0, 0], [0, 1, 0, 0, 1], "A scores higher for k below 2; B for k above 4.", "k = 2 to 4: A wins below, B above."),
-    ([1, 0, 0, 1, 1], [0, 1, 1, 0, 0], "A scores higher for k below 2; B for k above 2 and below 4; A for k above 4.", "k = 2: A wins below, B above."),
-])  # fmt: skip
-def test_flips_of_whole_numbers_say_who_wins_there(A, B, says, flip):
+def test_flips_of_whole_numbers_say_who_wins_there():
     """The mean gain of the first k documents may be equal for some k."""
-    measure = "CWLA(C='prec(2)',A='erg',max_rel=2)"
-    sweep = Exploration.of_grades({"A": A, "B": B}).answer({"measure": measure, "want": "sweep", "sweep": "C.k"})
-    assert sweep["sentence"] == says
-    assert sweep["flips"][0]["sentence"] == "At " + flip.replace(":", " the order changes:")
+    measure, below = "CWLA(C='prec(2)',A='erg',max_rel=2)", "A scores higher for k below 2; B for k"
+    for A, B, where, flip in (
+        ([1, 0], [0, 2], "from 2 on.", "k = 2 the order changes: A wins below, B from there on."),
+        ([1, 0, 0], [0, 1, 1], "above 2.", "k = 2 the order changes: A wins below, B above."),
+        ([1, 0, 0, 0, 0], [0, 1, 0, 0, 1], "above 4.", "k = 2 to 4 the order changes: A wins below, B above."),
+        ([1, 0, 0, 1, 1], [0, 1, 1, 0, 0], "above 2 and below 4; A for k above 4.", "k = 2 the order changes: A wins below, B above."),
+    ):  # fmt: skip
+        sweep = Exploration.of_grades({"A": A, "B": B}).answer({"measure": measure, "want": "sweep", "sweep": "C.k"})
+        assert sweep["sentence"] == f"{below} {where}"
+        assert sweep["flips"][0]["sentence"] == f"At {flip}"
 
 
-def test_a_users_own_continuation_can_be_explored():
-    @pyterrier_cwla.continuation
-    def my_halving(view, share: float = 0.5):
-        return np.full(view.r.shape, share)
-
-    state = explored().answer({"measure": "CWLA(C='my_halving',A='erg',max_rel=2)", "set": {"C.share": "0.25"}})
-    assert state["measure"]["text"] == "CWLA(C='my_halving(0.25)',A='erg',max_rel=2)"
-    assert state["rankings"][0]["score"] == digits(score([2, 0, None, 1], C="rbp(0.25)", A="erg", max_rel=2))
-
+def test_a_users_own_continuation_is_the_one_defined_last():
     def defined(stay):
         def my_new_reader(view, share: float = 0.5):
             return np.full(view.r.shape, stay * share)
@@ -201,41 +192,39 @@ def test_a_users_own_continuation_can_be_explored():
     before = exploration.answer({})["rankings"][0]["score"]
     defined(0.5)
     after = exploration.answer({"measure": "CWLA(C='my_new_reader(0.6)',A='erg',max_rel=2)"})["rankings"][0]["score"]
-    assert before == digits(score([2, 0, None, 1], C="rbp(0.6)", A="erg", max_rel=2))
-    assert after == digits(score([2, 0, None, 1], C="rbp(0.3)", A="erg", max_rel=2))
+    assert [before, after] == [
+        digits(score([2, 0, None, 1], C=C, A="erg", max_rel=2)) for C in ("rbp(0.6)", "rbp(0.3)")
+    ]
 
 
 def test_files_of_measures_that_others_type_are_not_read(tmp_path):
     path = tmp_path / "words.csv"
     pd.DataFrame({"docno": list(WORDS), "words": list(WORDS.values())}).to_csv(path, index=False)
     measure = f"TBG(lengths='{path}')"
-    answer = explored().answer({"measure": measure})
-    assert "files are not read here" in answer["error"]
+    assert "files are not read here" in explored().answer({"measure": measure})["error"]
     given = Exploration(QRELS, RUNS, measure=measure)  # by the person who started it
-    state = given.answer({})
-    assert "error" not in state
-    moved = given.answer({"measure": state["measure"]["text"], "set": {"half_life": "60"}})
-    assert "error" not in moved
+    shown = given.answer({})["measure"]["text"]
+    assert "error" not in given.answer({"measure": shown, "set": {"half_life": "60"}})
 
 
-@pytest.mark.parametrize(("request_", "message"), [
-    ({"measure": "CWLA(C='rpb(0.8)',A='erg')"}, "rpb"), ({"measure": "AP,RR"}, "several measures"),
-    ({"measure": "Bpref"}, "no user model"),
-    ({"measure": "nDCG@999999999"}, "999,999,999 explicit ranks would be needed, and at most 4,194,304"),
-    ({"topic": "q9"}, "q9"), ({"want": "sweep", "sweep": "C.nothing"}, "C.nothing"),
-    ({"want": "everything"}, "everything"), ({"set": {"C.phi": "2"}}, "phi"), ({"set": {"C.theta": "0.5"}}, "theta"),
-    ({"set": {"measure.x": "1"}}, "has no control 'measure.x' to change. Near: 'measure'"),
-    ({"set": {"norm.__init__": "1"}}, "has no control 'norm.__init__' to change"),
-    ({"set": {"lengths": ""}}, "has no control 'lengths' to change"), ({"set": "C.phi"}, "map"),
-    ({"grades": {"a": "two"}}, "number"), ({"grades": {"nothing": 1}}, "nothing"),
-    ({"grades": dict.fromkeys("ad"), "topic": "q2"}, "no document"), ({"set": {"C.phi.x": "1"}}, ""),
-    ({"grades": {"a": 10**400}}, ""), ({"measure": ""}, ""), ({"measure": "CWLA(C='prec(10000000)',A='erg',max_rel=2)"}, ""),
-    *[({"orders": {"old": order}}, "") for order in (["a", "a", "b", "x"], ["a", "nothing"], [["a"], "b"], "ab", [])],
-])  # fmt: skip
-def test_errors_are_answers(request_, message):
-    error = explored().answer(request_)["error"]
-    assert error
-    assert message in error
+def test_errors_are_answers():
+    for request, message in (
+        ({"measure": "CWLA(C='rpb(0.8)',A='erg')"}, "rpb"), ({"measure": "AP,RR"}, "several measures"),
+        ({"measure": "Bpref"}, "no user model"), ({"measure": ""}, ""), ({"measure": "CWLA(C='prec(10000000)',A='erg',max_rel=2)"}, ""),
+        ({"measure": "nDCG@999999999"}, "999,999,999 explicit ranks would be needed, and at most 4,194,304"),
+        ({"topic": "q9"}, "q9"), ({"want": "sweep", "sweep": "C.nothing"}, "C.nothing"), ({"want": "everything"}, "everything"),
+        ({"set": {"C.phi": "2"}}, "phi"), ({"set": {"C.theta": "0.5"}}, "theta"), ({"set": "C.phi"}, "map"), ({"set": {"C.phi.x": "1"}}, ""),
+        ({"set": {"measure.x": "1"}}, "has no control 'measure.x' to change. Near: 'measure'"),
+        ({"set": {"norm.__init__": "1"}}, "has no control 'norm.__init__' to change"),
+        ({"set": {"lengths": ""}}, "has no control 'lengths' to change"),
+        ({"grades": {"a": "two"}}, "number"), ({"grades": {"nothing": 1}}, "nothing"), ({"grades": {"a": 10**400}}, ""),
+        ({"grades": dict.fromkeys("ad"), "topic": "q2"}, "no document"),
+        ({"grades": {"a": 1001}}, "the grade 1,001 is too high for the explorer: grades are 1,000 at most."),
+        *(({"orders": {"old": order}}, "") for order in (["a", "a", "b", "x"], ["a", "nothing"], [["a"], "b"], "ab", [])),
+    ):  # fmt: skip
+        error = explored().answer(request)["error"]
+        assert error
+        assert message in error
 
 
 def test_three_runs_unknown_topics_and_odd_grades_are_refused():
@@ -247,8 +236,6 @@ def test_three_runs_unknown_topics_and_odd_grades_are_refused():
         with pytest.raises(BadParameter):
             Exploration.of_grades(grades)
     assert Exploration.of_grades([1000, 0]).answer({})["grades"][-1] == "1000"
-    answer = explored().answer({"grades": {"a": 1001}})
-    assert answer["error"] == "the grade 1,001 is too high for the explorer: grades are 1,000 at most."
 
 
 def test_hostile_ids_are_texts_that_are_found_again():
@@ -285,18 +272,16 @@ def test_lengths_are_those_given_or_of_the_whole_run():
     assert state["unit"] == "seconds"
 
 
-@pytest.mark.parametrize(("C", "name"), [("rbp(0.8)", "φ = 0.8"), ("ap2", "chosen at random"), ("inst(2)", "T = 2")])
-def test_users_are_described_in_plain_words(C, name):
-    sentences = explored().answer({"measure": f"CWLA(C='{C}',A='avg',max_rel=2)"})["measure"]["sentences"]
-    assert name in sentences[1]
-    assert C in sentences[1]
-    assert "mean gain" in sentences[2]
-
-
-@pytest.mark.parametrize("kind", ["continuation", "aggregation"])
-def test_every_built_in_function_has_a_story(kind):
-    names = {name for name, part in TABLES[kind].items() if part.built_in}
-    assert names == {*descriptions()["users"][kind]}
+def test_users_are_described_in_plain_words():
+    for C, name in (("rbp(0.8)", "φ = 0.8"), ("ap2", "chosen at random"), ("inst(2)", "T = 2")):
+        _, reading, feeling, *_ = explored().answer({"measure": f"CWLA(C='{C}',A='avg',max_rel=2)"})["measure"][
+            "sentences"
+        ]
+        assert name in reading
+        assert C in reading
+        assert "mean gain" in feeling
+    for kind, stories in descriptions()["users"].items():
+        assert {name for name, part in TABLES[kind].items() if part.built_in} == {*stories}
 
 
 @pytest.mark.slow
@@ -318,13 +303,6 @@ def test_every_measure_with_a_user_model_has_a_state_and_sweeps(name):
             assert "path" not in str(exploration.answer(moved).get("error", ""))
 
 
-@pytest.mark.parametrize("effort", ["time", "reading"])
-def test_an_effort_with_words_can_be_chosen(effort):
-    state = explored().answer({"set": {"effort": effort}})
-    assert state["timed"]
-    assert "unseen=10" in state["measure"]["text"]
-
-
 def test_lengths_that_are_missing_are_an_error_with_the_ways_of_the_page_or_the_mean():
     runs = {"A": {"q": {"a": 2.0, "b": 1.0}}}
     given = {"qrels": {"q": {"a": 1, "b": 0}}, "runs": runs, "lengths": {"a": 100}}
@@ -336,20 +314,16 @@ def test_lengths_that_are_missing_are_an_error_with_the_ways_of_the_page_or_the_
     refused(lambda: Exploration(**given, missing="most"), BadParameter, "missing='most'", "'error' or 'mean'")
 
 
-@pytest.mark.parametrize(("qrels", "measure", "says"), [
-    ({f"d{i}": 1 for i in range(1001)}, "AP", "1,001 documents, too many to copy"),
-    ({"d1": 1}, "TBG(duplicates='run')", "reads more of the run than its order and lengths"),
-    ({"d1": 1}, "TBG(lengths='here')", "a table of lengths or costs of its own"),
-    (
-        {"d1": 1},
-        "CWLA(C='prec(1)',A='erg',gain='raw',effort='cost',end='stop',costs='here')",
-        "a table of lengths or costs of its own",
-    ),
-    ({"d1": 1}, "TBG", "different lengths of 'd1'"),
-])  # fmt: skip
-def test_what_code_cannot_contain_is_said(qrels, measure, says):
+def test_what_code_cannot_contain_is_said():
     run = pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "score": 1.0, "doc_length": 9, "duplicate_of": ["d1"]})
     pyterrier_cwla.register_lengths("here", {"d1": 9})
     pyterrier_cwla.data.register_costs("here", {"d1": 9})
-    runs = {"A": run, "B": run.assign(doc_length=8)}
-    assert says in Exploration({"q": qrels}, runs).answer({"want": "code", "measure": measure})["error"]
+    cost = "CWLA(C='prec(1)',A='erg',gain='raw',effort='cost',end='stop',costs='here')"
+    for documents, measure, says in (
+        (1001, "AP", "1,001 documents, too many to copy"), (1, "TBG", "different lengths of 'd1'"),
+        (1, "TBG(duplicates='run')", "reads more of the run than its order and lengths"),
+        (1, "TBG(lengths='here')", "a table of lengths or costs of its own"), (1, cost, "a table of lengths or costs of its own"),
+    ):  # fmt: skip
+        qrels = {"q": {f"d{number}": 1 for number in range(1, documents + 1)}}
+        exploration = Exploration(qrels, {"A": run, "B": run.assign(doc_length=8)})
+        assert says in exploration.answer({"want": "code", "measure": measure})["error"]

@@ -48,27 +48,25 @@ def test_it_answers_requests_and_their_errors(server):
     assert "nothing" in json.loads(body)["error"]
 
 
-@pytest.mark.parametrize("token", ["", "wrong", "%00", "é"])
-def test_it_needs_the_token(server, token):
-    given = "" if token == "" else f"?token={token!a}".replace("'", "")
-    address = ask(server, "/", "").removesuffix("?token=") + given
-    assert fetched(address)[0] == 403
-    assert fetched(address.replace("/?", "/ask?"), {})[0] == 403
+def connected(server):
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "/../../etc/passwd", "/explorer.js", "/ask"])
-def test_it_serves_no_files(server, path):
-    assert fetched(ask(server, path))[0] == 404
+def head(server, length):
+    """Return the start of a request with a body."""
+    lines = [f"POST /ask?token={server.token} HTTP/1.1", f"Host: 127.0.0.1:{server.server_port}"]
+    return "\r\n".join([*lines, "Content-Type: application/json", f"Content-Length: {length}", "", ""])
 
 
-@pytest.mark.parametrize("body", [b"{", b"[1]", b"\xff", b'"text"', b"[" * 100_000])
-def test_other_bodies_are_refused(server, body):
-    status, _, text = fetched(ask(server), body)
-    assert status == 400
-    assert json.loads(text) == {"error": "400 Bad Request. A request is one JSON object."}
-
-
-def test_other_kinds_and_large_bodies_are_refused(server):
+def test_other_tokens_files_bodies_kinds_and_hosts_are_refused(server):
+    page, *_ = server.address.partition("?")
+    for token in ("", "?token=wrong", "?token=%00", r"?token=\xe9"):
+        assert fetched(page + token)[0] == fetched(f"{page}ask{token}", {})[0] == 403
+    for path in ("/etc/passwd", "/../../etc/passwd", "/explorer.js", "/ask"):
+        assert fetched(ask(server, path))[0] == 404
+    for body in (b"{", b"[1]", b"\xff", b'"text"', b"[" * 100_000):
+        status, _, text = fetched(ask(server), body)
+        assert (status, json.loads(text)) == (400, {"error": "400 Bad Request. A request is one JSON object."})
     assert fetched(ask(server), {}, **{"Content-Type": "text/plain"})[0] == 415
     assert fetched(ask(server), b" ", **{"Content-Length": "5000000"})[0] == 413
     assert fetched(server.address, Host="evil.example")[0] == 403
@@ -90,7 +88,7 @@ def test_other_kinds_and_large_bodies_are_refused(server):
 def test_malformed_requests_are_refused(server, capfd, request_line, length, status):
     lines = [request_line.format(token=server.token), f"Host: 127.0.0.1:{server.server_port}"]
     lines += ["Content-Type: application/json", *([] if length is None else [f"Content-Length: {length}"]), "", ""]
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+    with connected(server) as connection:
         connection.sendall("\r\n".join(lines).encode("latin-1"))
         response = connection.makefile("rb").readline()
     assert response.split()[1] == str(status).encode()
@@ -113,9 +111,8 @@ def test_a_page_that_was_closed_is_no_error(server, monkeypatch, capfd):
     answered = threading.Event()
     monkeypatch.setattr(server.exploration, "answer", lambda request: {"long": "x" * 20_000_000})
     monkeypatch.setattr(server, "shutdown_request", lambda request: (request.close(), answered.set()))
-    with socket.create_connection(("127.0.0.1", server.server_port)) as connection:
-        head = f"POST /ask?token={server.token} HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
-        connection.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+    with connected(server) as connection:
+        connection.sendall(f"{head(server, 2)}{{}}".encode())
         connection.recv(10)
     assert answered.wait(10)
     assert capfd.readouterr().err == ""
@@ -138,17 +135,11 @@ def test_one_request_is_answered_at_a_time(server, monkeypatch):
     assert most == [1] * 8
 
 
-def connected(server):
-    return socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
-
-
 @pytest.mark.slow
 def test_requests_that_do_not_arrive_are_closed(server, monkeypatch):
     """Also one of which a byte arrives from time to time."""
     monkeypatch.setattr("pyterrier_cwla.explorer.page._SECONDS", 0.2)
-    head = f"POST /ask?token={server.token} HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
-    head += "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
-    for start in ("", "GET ", head, head + "{"):
+    for start in ("", "GET ", head(server, 1000), head(server, 1000) + "{"):
         with connected(server) as connection:
             connection.sendall(start.encode())
             assert connection.recv(10) == b"", start

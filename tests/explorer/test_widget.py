@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import pyterrier_cwla
 from pyterrier_cwla import TBG, explore, score
 from pyterrier_cwla.errors import BadParameter, CWLAError
+from tests.explorer.open_page import Page
 from tests.support.browsing import seen_at
 from tests.support.messages import refused
 
@@ -144,26 +146,20 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def shown(browser):
     """Return a function that shows a widget twice on one page."""
-    from tests.explorer.open_page import Page
+    with ExitStack() as running:
 
-    running = []
+        def show(widget, **how):
+            server = HTTPServer(("127.0.0.1", 0), Handler)
+            server.widget = widget
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+            running.callback(server.server_close)
+            running.callback(server.shutdown)
+            running.enter_context(seen_at(browser, f"http://127.0.0.1:{server.server_port}/", **how))
+            page = Page(browser, within="#first ")
+            page.until(lambda: page.all("#second [data-score]", alone=True))
+            return page
 
-    def show(widget, **how):
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        server.widget = widget
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        view = seen_at(browser, f"http://127.0.0.1:{server.server_port}/", **how)
-        view.__enter__()
-        running.append((view, server))
-        page = Page(browser, within="#first ")
-        page.until(lambda: page.all("#second [data-score]", alone=True))
-        return page
-
-    yield show
-    for view, server in running:
-        view.__exit__(None, None, None)
-        server.shutdown()
-        server.server_close()
+        yield show
 
 
 def test_the_front_end_asks_the_kernel(shown):
