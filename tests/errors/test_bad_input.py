@@ -100,35 +100,18 @@ def test_ids_of_equal_hashes_are_told_apart(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("queries", [10, 801])
-@pytest.mark.parametrize("grades", [(1, 2), (1, 0), (0, 1), (2, -1), (0, -1), (2, -2)])
-def test_a_pair_judged_twice_names_topic_and_document(queries, grades):
-    frames = collection(2, queries=queries, depth=20)
-    twice = qrels(("5", "new", grades[0]), ("5", "new", grades[1]))
-    judgments = pd.concat([frames.qrels, twice]).sample(frac=1, random_state=1)
-    assert (len(judgments) > 10_000) == (queries > 10)
-    assert of_provider(BadJudgments, judgments, frames.run) == "topic '5': 'new' is judged twice: keep one row."
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("queries", [10, 801])
-def test_the_same_said_twice_counts_once(queries):
+def test_a_pair_judged_twice_is_an_error_and_the_same_said_twice_counts_once(queries):
     """PyTerrier's KFoldGridSearch passes the whole frame of judgments once per fold."""
     frames = collection(2, queries=queries, depth=20)
+    assert (len(frames.qrels) > 10_000) == (queries > 10)
+    for grades in ((1, 2), (1, 0), (0, 1), (2, -1), (0, -1), (2, -2)):
+        twice = qrels(("5", "new", grades[0]), ("5", "new", grades[1]))
+        judgments = pd.concat([frames.qrels, twice]).sample(frac=1, random_state=1)
+        assert of_provider(BadJudgments, judgments, frames.run) == "topic '5': 'new' is judged twice: keep one row."
     repeated = pd.concat([frames.qrels] * 3)
     measures = [AP, ir_measures.nDCG, ir_measures.Rprec, ir_measures.NumRel, ir_measures.Judged @ 10, RBP(max_rel=3)]
     found = list(ir_measures.cwla.iter_calc(measures, repeated, frames.run))
     assert found == list(ir_measures.cwla.iter_calc(measures, frames.qrels, frames.run))
-
-
-# ---- lengths
-
-
-def integers(frame, column, kind):
-    return frame.assign(**{column: frame[column].map({"a": 1, "b": 2, "c": 3, "x": 4, "301": 301}).astype(kind)})
-
-
-def with_a_hole(frame, column, kind):
-    return frame.assign(**{column: pd.Series([*frame[column][:-1], None], dtype=kind)})
 
 
 ON_BOTH_SIDES = "with .astype(str) on both sides."
@@ -138,23 +121,15 @@ TWICE = f"topic '301': 'b' is retrieved twice: keep one row of each document. {S
 A_RUN = {"q": {"a": 1.0}}
 
 
-@pytest.mark.parametrize(("judged", "retrieved", "words"), [
-    (GOOD_QRELS, run(("a", 3.0), ("b", 2.0), ("c", None)), "topic '301': 'c' has the score NaN"),
+WRONG = [
     (GOOD_QRELS, run(("a", 1.0), ("9", "a", np.nan)), "topic '9': 'a'"),
     (GOOD_QRELS, run(("a", "3.0"), ("b", "2.0")), "topic '301': 'a': score of the run must be numbers, and '3.0' is of"
      " type str: convert the column with .astype(float)."),
-    (GOOD_QRELS, run(("a", 3.0), ("b", 2.0), ("b", 1.0)), TWICE),
     (GOOD_QRELS, run(("b", 3.0), ("302", "b", 2.0), ("b", 1.0)), TWICE),
-    (GOOD_QRELS, integers(GOOD_RUN, "doc_id", object), ["doc_id of the run must be strings, and ", ON_BOTH_SIDES]),
-    (GOOD_QRELS, integers(GOOD_RUN, "query_id", "Int64"), ["query_id of the run must be strings, and ", ON_BOTH_SIDES]),
-    (integers(GOOD_QRELS, "doc_id", "category"), GOOD_RUN, ["doc_id of the judgments must be", ON_BOTH_SIDES]),
-    (integers(GOOD_QRELS, "query_id", int), GOOD_RUN, ["query_id of the judgments must be", ON_BOTH_SIDES]),
-    (GOOD_QRELS, pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [1.0]}), "query_id of the run must be"),
+    (GOOD_QRELS, GOOD_RUN.assign(doc_id=pd.Series([1, 2, 3], dtype=object)), ["doc_id of the run must be strings, and ", ON_BOTH_SIDES]),
+    (GOOD_QRELS.assign(query_id=301), GOOD_RUN, ["query_id of the judgments must be", ON_BOTH_SIDES]),
     ({"301": {"a": 1, 7: 0}}, GOOD_RUN, "7 is of type int"),
-    (GOOD_QRELS, with_a_hole(GOOD_RUN, "query_id", object), "query_id of the run is missing in row 2."),
-    (GOOD_QRELS, with_a_hole(GOOD_RUN, "doc_id", "category"), "doc_id of the run is missing in row 2."),
-    (with_a_hole(GOOD_QRELS, "doc_id", "str"), GOOD_RUN, "doc_id of the judgments is missing in row 2."),
-    (qrels(("a", 1), ("b", np.nan)), GOOD_RUN, "topic '301': 'b' has no relevance (NaN)."),
+    (GOOD_QRELS, GOOD_RUN.assign(doc_id=pd.Series(["a", "b", None], dtype="category")), "doc_id of the run is missing in row 2."),
     (GOOD_QRELS, GOOD_RUN.drop(columns="query_id"), "no column 'query_id'; there is 'doc_id', 'score'."),
     (GOOD_QRELS, GOOD_RUN.drop(columns="score"), "no column 'score'; there is 'query_id', 'doc_id'."),
     (GOOD_QRELS.rename(columns={"relevance": "grade"}), GOOD_RUN,
@@ -170,28 +145,28 @@ A_RUN = {"q": {"a": 1.0}}
     ({"q": {1: 1}}, A_RUN, ": convert each of them with str() on both sides."),
     ({"q": {b"a": 1}}, A_RUN, ": convert each of them with .decode() on both sides."),
     (GOOD_QRELS, "run.txt", "the run must be a DataFrame, a dict of dicts or named tuples, not "),
-    (GOOD_QRELS, [("301", "a", 1.0)], "the run must be a DataFrame, a dict of dicts or named tuples, not "),
-])  # fmt: skip
-def test_frames_that_are_wrong_say_what_and_where(judged, retrieved, words):
-    error = BadRun if judged is GOOD_QRELS or judged is OWN_QRELS else BadJudgments
-    message = of_provider(error, judged, retrieved)
-    assert all(word in message for word in ([words] if isinstance(words, str) else words)), message
+]  # fmt: skip
 
 
-WITHOUT = GOOD_RUN.assign(doc_length=np.nan)
+def test_frames_that_are_wrong_say_what_and_where():
+    for judged, retrieved, words in WRONG:
+        error = BadRun if judged is GOOD_QRELS or judged is OWN_QRELS else BadJudgments
+        message = of_provider(error, judged, retrieved)
+        assert all(word in message for word in ([words] if isinstance(words, str) else words)), message
 
 
-@pytest.mark.parametrize(("error", "judged", "retrieved", "measure", "words"), [
-    (BadJudgments, qrels(("a", 1), ("b", 3)), GOOD_RUN, RBP,
-     "topic '301': 'b' has grade 3, above max_rel=2: give max_rel=3, or correct the judgments."),
-    (BadJudgments, qrels(("a", 1), ("b", 5)), GOOD_RUN, ir_measures.ERR @ 10, "'b' has grade 5, above max_rel=4"),
-    (BadParameter, GOOD_QRELS, GOOD_RUN, ir_measures.RBP(p=0.5), "CWLA(C='rbp(0.5)',A='erg',max_rel=2)"),
-    (MissingLength, GOOD_QRELS, WITHOUT, TBG(missing="mean"), "no document has a length"),
-    (MissingLength, GOOD_QRELS, GOOD_RUN, TBG(lengths={"of another collection": 5}, missing="mean"), "none of"),
-    (MissingLength, GOOD_QRELS, GOOD_RUN, TBG(norm="ideal", lengths={"a": 1, "b": 1, "c": 1}), "'x'"),
-])  # fmt: skip
-def test_measures_that_the_data_do_not_fit(error, judged, retrieved, measure, words):
-    assert words in of_provider(error, judged, retrieved, measure)
+def test_measures_that_the_data_do_not_fit():
+    without, three = GOOD_RUN.assign(doc_length=np.nan), {"a": 1, "b": 1, "c": 1}
+    for error, judged, retrieved, measure, words in (
+        (BadJudgments, qrels(("a", 1), ("b", 3)), GOOD_RUN, RBP,
+         "topic '301': 'b' has grade 3, above max_rel=2: give max_rel=3, or correct the judgments."),
+        (BadJudgments, qrels(("a", 1), ("b", 5)), GOOD_RUN, ir_measures.ERR @ 10, "'b' has grade 5, above max_rel=4"),
+        (BadParameter, GOOD_QRELS, GOOD_RUN, ir_measures.RBP(p=0.5), "CWLA(C='rbp(0.5)',A='erg',max_rel=2)"),
+        (MissingLength, GOOD_QRELS, without, TBG(missing="mean"), "no document has a length"),
+        (MissingLength, GOOD_QRELS, GOOD_RUN, TBG(lengths={"of another collection": 5}, missing="mean"), "none of"),
+        (MissingLength, GOOD_QRELS, GOOD_RUN, TBG(norm="ideal", lengths=three), "'x'"),
+    ):  # fmt: skip
+        assert words in of_provider(error, judged, retrieved, measure)
 
 
 def test_no_lengths_at_all():
@@ -203,20 +178,19 @@ def test_no_lengths_at_all():
     assert "give UMeasure(lengths=…), a table" in of_provider(MissingLength, GOOD_QRELS, GOOD_RUN, mixed)
 
 
-@pytest.mark.parametrize("measure", [TBG, CWLA(C="rbp(0.5)", A="avg", gain="clicksave", effort="time", unseen=9)])
-def test_some_documents_without_a_length_are_counted_and_named(measure):
-    message = of_provider(MissingLength, GOOD_QRELS, GOOD_RUN, measure(lengths={"a": 100}))
-    assert "2 of 3 have none (topic '301': 'b', 'c')" in message
-    name = measure.NAME
-    fewer = "a table that has them, read fewer documents with @k (all are known down to rank 1)"
-    assert f"Give {name}(lengths=…), {fewer}, or give {name}(missing='mean')." in message
-    many = {"q": {f"d{number}": 1 for number in range(20)}}
-    of_another = of_provider(MissingLength, many, many, measure(lengths={"d0": 100}))
-    assert "19 of 20 have none" in of_another
-    assert "Is the table of another collection?" in of_another
-    assert "another collection" not in message
-    column = GOOD_RUN.assign(doc_length=[100, np.nan, 5])
-    assert "1 of 3 have none (topic '301': 'b')" in of_provider(MissingLength, GOOD_QRELS, column, measure)
+def test_some_documents_without_a_length_are_counted_and_named():
+    for measure in (TBG, CWLA(C="rbp(0.5)", A="avg", gain="clicksave", effort="time", unseen=9)):
+        message = of_provider(MissingLength, GOOD_QRELS, GOOD_RUN, measure(lengths={"a": 100}))
+        assert "2 of 3 have none (topic '301': 'b', 'c')" in message
+        name, fewer = measure.NAME, "read fewer documents with @k (all are known down to rank 1)"
+        assert f"Give {name}(lengths=…), a table that has them, {fewer}, or give {name}(missing='mean')." in message
+        many = {"q": {f"d{number}": 1 for number in range(20)}}
+        of_another = of_provider(MissingLength, many, many, measure(lengths={"d0": 100}))
+        assert "19 of 20 have none" in of_another
+        assert "Is the table of another collection?" in of_another
+        assert "another collection" not in message
+        column = GOOD_RUN.assign(doc_length=[100, np.nan, 5])
+        assert "1 of 3 have none (topic '301': 'b')" in of_provider(MissingLength, GOOD_QRELS, column, measure)
 
 
 def test_unknown_names_give_the_right_one():
@@ -255,36 +229,31 @@ def test_tables_of_lengths_that_are_none():
     assert "a Series or a DataFrame, not int" in complaint(BadParameter, TBG, lengths=3)
 
 
-@pytest.mark.parametrize(("measure", "error", "words"), [
-    ("CWLA(C='rbp(0.8)',A='etrg',max_rel=1)", UnknownSpec, ["no aggregation 'etrg' in A='etrg'", "'etg'"]),
-    ("CWLA(C='rbp(0.8)',A='etg',gain='lineal')", UnknownSpec, ["no gain 'lineal'", "'linear'"]),
-    ("CWLA(C='rbp(0.8)',A='etg',effort='tine')", UnknownSpec, ["no effort 'tine'", "'time'"]),
-    ("CWLA(C='rr',A='utility(log)',max_rel=1)", UnknownSpec, ["no discount 'log'", "'log2'"]),
-    ("CWLA(C=3,A='erg',max_rel=1)", UnknownSpec, ["C must be a continuation", "not 3"]),
-    ("CWLA(C='rbp(0.8)',A='erg')", BadParameter, ["gain='linear' needs max_rel=, the highest grade"]),
-    ("CWLA(C='rbp(0.8)',A='erg',gain='exponential')", BadParameter, ["gain='exponential' needs max_rel="]),
-    ("CWLA(A='erg',max_rel=1)", BadParameter, ["CWLA needs C="]),
-    ("CWLA(C='rbp(0.8)',A='erg',max_rel=0)", BadParameter, ["max_rel must be a number in (0, 1e15]"]),
-    ("CWLA(C='rbp(0.8)',A='erg',maxrel=1)", BadParameter, ["CWLA has no parameter 'maxrel'", "'max_rel'"]),
-    ("CWLA(C='rbp(0.8)',A='erg',max_rel=1,norm='best')", BadParameter, ["norm must be 'none' or 'ideal' or"]),
-    ("CWLA(C='rbp(0.8)',A='erg',max_rel=1,end='close')", BadParameter, ["end must be 'open', 'stop' or a rank"]),
-    ("CWLA(C='rbp(0.8)',A='erg',max_rel=1,end=0)", BadParameter, ["end must be 'open', 'stop' or a rank"]),
-    ("CWLA(C='rbp(0.8)',A='erg',max_rel=1)@0", BadParameter, ["cutoff must be a whole number in [1, inf)"]),
-    ("TBG(halflife=3)", BadParameter, ["TBG has no parameter 'halflife'", "'half_life'"]),
-    ("TBG(half_life=0)", BadParameter, ["half_life must be a number in (0, inf)"]),
-    ("TBG(half_life='long')", BadParameter, ["TBG(half_life='long')", "half_life must be a number in (0, inf)"]),
-    ("TBG(half_life=inf)", BadParameter, ["TBG(half_life=inf): half_life must be"]),
-    ("TBG(p_save=2)", BadParameter, ["p_save must be a number in [0, 1]"]),
-    ("TBG(missing='zero')", BadParameter, ["missing must be 'error' or 'mean'"]),
-    ("Residual", BadParameter, ["Residual needs measure="]),
-    ("Residual(measure='Rprec')", BadParameter, ["a measure that follows a user model", "not 'Rprec'"]),
-    ("TBGG", UnknownSpec, ["no measure 'TBGG'", "Near: 'TBG'"]),
-    ("TBG(", UnknownSpec, ["cannot read the measure 'TBG('"]),
-    (ir_measures.define_byquery(lambda qrels, run: len(run), name="Size"), UnknownSpec, ["Size is a measure of ir_measures"]),
-])  # fmt: skip
-def test_a_measure_that_cannot_be(measure, error, words):
-    message = complaint(error, evaluate, GOOD_QRELS, GOOD_RUN, [measure])
-    assert all(word in message for word in words), message
+def test_a_measure_that_cannot_be():
+    size = ir_measures.define_byquery(lambda qrels, run: len(run), name="Size")
+    rbp = "CWLA(C='rbp(0.8)',A='erg'"
+    for measure, error, *words in (
+        ("CWLA(C='rbp(0.8)',A='etrg',max_rel=1)", UnknownSpec, "no aggregation 'etrg' in A='etrg'", "'etg'"),
+        (f"{rbp},gain='lineal')", UnknownSpec, "no gain 'lineal'", "'linear'"),
+        (f"{rbp},effort='tine')", UnknownSpec, "no effort 'tine'", "'time'"),
+        ("CWLA(C='rr',A='utility(log)',max_rel=1)", UnknownSpec, "no discount 'log'", "'log2'"),
+        (f"{rbp})", BadParameter, "gain='linear' needs max_rel=, the highest grade"),
+        (f"{rbp},gain='exponential')", BadParameter, "gain='exponential' needs max_rel="),
+        ("CWLA(A='erg',max_rel=1)", BadParameter, "CWLA needs C="),
+        (f"{rbp},max_rel=0)", BadParameter, "max_rel must be a number in (0, 1e15]"),
+        (f"{rbp},maxrel=1)", BadParameter, "CWLA has no parameter 'maxrel'", "'max_rel'"),
+        (f"{rbp},max_rel=1,norm='best')", BadParameter, "norm must be 'none' or 'ideal' or"),
+        (f"{rbp},max_rel=1,end='close')", BadParameter, "end must be 'open', 'stop' or a rank"),
+        (f"{rbp},max_rel=1)@0", BadParameter, "cutoff must be a whole number in [1, inf)"),
+        ("TBG(half_life='long')", BadParameter, "TBG(half_life='long')", "half_life must be a number in (0, inf)"),
+        ("TBG(half_life=inf)", BadParameter, "TBG(half_life=inf): half_life must be"),
+        ("TBG(p_save=2)", BadParameter, "p_save must be a number in [0, 1]"),
+        ("TBG(missing='zero')", BadParameter, "missing must be 'error' or 'mean'"),
+        ("Residual", BadParameter, "Residual needs measure="),
+        ("Residual(measure='Rprec')", BadParameter, "a measure that follows a user model", "not 'Rprec'"),
+        (size, UnknownSpec, "Size is a measure of ir_measures"),
+    ):
+        refused(lambda measure=measure: evaluate(GOOD_QRELS, GOOD_RUN, [measure]), error, *words)
 
 
 def test_a_continuation_of_ones_own_that_is_no_probability():
@@ -301,13 +270,12 @@ def test_a_continuation_of_ones_own_that_is_no_probability():
     GOOD_RUN[:0], pd.DataFrame([], columns=["query_id", "doc_id", "score"]),
     pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}), {}, [], iter(()),
 ], ids=lambda empty: type(empty).__name__)  # fmt: skip
-@pytest.mark.parametrize(
-    "measure", [AP, RBP, ir_measures.nDCG @ 10, TBG(lengths={"a": 1}), CWLA(C="inst(2)", A="err", max_rel=2)]
-)
-def test_an_empty_run_scores_nothing(measure, empty):
+def test_an_empty_run_scores_nothing(empty):
     qrels_of_two = pd.concat([GOOD_QRELS, qrels(("302", "a", 1))])
-    found = list(ir_measures.cwla.iter_calc([measure], qrels_of_two, empty))
-    assert [(m.query_id, m.value) for m in found] == [("301", 0.0), ("302", 0.0)]
+    measures = [AP, RBP, ir_measures.nDCG @ 10, TBG(lengths={"a": 1}), CWLA(C="inst(2)", A="err", max_rel=2)]
+    found = list(ir_measures.cwla.iter_calc(measures, qrels_of_two, empty))
+    assert {(m.query_id, m.value) for m in found} == {("301", 0.0), ("302", 0.0)}
+    assert len(found) == 2 * len(measures)
     assert isinstance(found[0].value, float)
 
 

@@ -16,22 +16,11 @@ import pytest
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
-from pyterrier_cwla import (
-    TBG,
-    GroupedRanker,
-    LambdaMART,
-    compare,
-    evaluate,
-    explain,
-    explain_gains,
-    out_of_fold,
-    score,
-    scorer,
-)
+from pyterrier_cwla import TBG, GroupedRanker, LambdaMART, out_of_fold, score, scorer
 from pyterrier_cwla.behaviour import InteractionLog, simulate
 from pyterrier_cwla.data.columns import judgment_columns
 from pyterrier_cwla.errors import BadJudgments, BadLog, BadParameter, BadRun, CannotScore, CWLAError, MalformedFile
-from pyterrier_cwla.evaluation import residual, stop_distribution
+from pyterrier_cwla.evaluation import compare, evaluate, explain, explain_gains, residual, stop_distribution
 from pyterrier_cwla.learning.lambdamart import EvalMeasure
 from pyterrier_cwla.learning.metrics import measure_score
 
@@ -156,10 +145,11 @@ def test_numbers_of_other_types_are_the_nearest_floats(value, numbers, tmp_path)
         assert found.to_numpy().tolist() == expected.to_numpy().tolist()
 
 
-@pytest.mark.parametrize("grade", [float("inf"), float("-inf"), np.float32("inf")])
-def test_a_grade_that_is_infinite(grade, tmp_path):
-    for _, table in tables({"query_id": ["q", "q"], "doc_id": ["a", "b"], "relevance": [1.0, grade]}, tmp_path):
-        refused("relevance", table, r"topic 'q': 'b' has the relevance -?inf: grades are finite|relevance is -?inf")
+def test_a_grade_that_is_infinite(tmp_path):
+    for grade in (float("inf"), float("-inf"), np.float32("inf")):
+        columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"], "relevance": [1.0, grade]}
+        for _, table in tables(columns, tmp_path):
+            refused("relevance", table, r"topic 'q': 'b' has the relevance -?inf: grades are finite|relevance is -?inf")
 
 
 NO_TEXTS = ["a\ud800", None, b"a", 3, float("nan"), pd.NA, ("a",), ["a"], 1j, datetime.date(2020, 1, 1)]
@@ -179,11 +169,11 @@ def test_an_id_that_is_no_text(value, column, odd, mixed, tmp_path):
         refused(value, table, says)
 
 
-@pytest.mark.parametrize("odd", NO_TEXTS, ids=repr)
-def test_an_id_in_two_columns(odd):
-    ids = pd.Series([odd, "b"], dtype=object)
-    with pytest.raises(BadRun, match=r"doc_id of the run (must be strings|is missing|is 'a)|two|differ"):
-        evaluate(QRELS, pd.DataFrame({"qid": ["q", "q"], "docno": ids, "doc_id": ids, "score": [1, 2]}), ["AP"])
+def test_an_id_in_two_columns():
+    for odd in NO_TEXTS:
+        ids = pd.Series([odd, "b"], dtype=object)
+        with pytest.raises(BadRun, match=r"doc_id of the run (must be strings|is missing|is 'a)|two|differ"):
+            evaluate(QRELS, pd.DataFrame({"qid": ["q", "q"], "docno": ids, "doc_id": ids, "score": [1, 2]}), ["AP"])
 
 
 def test_odd_values_in_tables_of_lengths():
@@ -197,13 +187,11 @@ def test_odd_values_in_tables_of_lengths():
         TBG(lengths={"a": 1, "b": "x"})
 
 
-@pytest.mark.parametrize("documents", [None, 3, [("a", 1)], "a", 1.5], ids=repr)
-def test_a_dict_that_is_no_dict_of_dicts(documents):
+def test_a_dict_that_is_no_dict_of_dicts():
     for value, (name, error) in KINDS.items():
-        with pytest.raises(error, match=rf"the {name} must be a dict of dicts .* query 'r' has"):
-            evaluated(value, {"q": {"a": 1}, "r": documents})
-        with pytest.raises(error, match=rf"topic 'q': 'a': {value} of the .* must be numbers, and \[1\] is of type"):
-            evaluated(value, {"q": {"a": [1]}})
+        for documents in (None, 3, [("a", 1)], "a", 1.5):
+            with pytest.raises(error, match=rf"the {name} must be a dict of dicts .* query 'r' has"):
+                evaluated(value, {"q": {"a": 1}, "r": documents})
 
 
 @pytest.mark.parametrize("nothing", [None, 3, 1.5, object()], ids=lambda nothing: type(nothing).__name__)
@@ -239,29 +227,27 @@ def test_gains_that_are_none(gains):
                 score([1], C="rbp(0.5)", A="avg", **{name: gains})
 
 
-@pytest.mark.parametrize("more", [{"efforts": [-1]}, {"gain": "linear", "max_rel": 1}])
-def test_efforts_and_grades_are_not_negative(more):
+def test_gains_of_other_types():
+    for gains in (
+        [Decimal("0.5"), 1],
+        [Fraction(1, 2), True],
+        [0.5, np.float32(1)],
+        pd.Series([0.5, 1]),
+        (0.5, 1),
+        iter([0.5, 1]),
+    ):
+        assert score(gains, C="rbp(0.5)", A="erg") == 0.5
     with pytest.raises(BadParameter, match="must be finite numbers of 0 or more"):
-        score([-1 if "gain" in more else 1], C="rbp(0.5)", A="avg", **more)
+        score([1], C="rbp(0.5)", A="avg", efforts=[-1])
 
 
-@pytest.mark.parametrize("gains", [
-    [Decimal("0.5"), 1], [Fraction(1, 2), True], [0.5, np.float32(1)], pd.Series([0.5, 1]), (0.5, 1), iter([0.5, 1]),
-], ids=lambda gains: type(gains).__name__)  # fmt: skip
-def test_gains_of_other_types(gains):
-    assert score(gains, C="rbp(0.5)", A="erg") == 0.5
-
-
-def test_depths_that_are_no_ranks_and_users_beyond_all_memory():
+def test_depths_that_are_no_ranks_or_that_no_memory_holds(monkeypatch):
     for depth in (10**12, 2**22 + 1, 0, -1, 1.5, True, "3", float("nan"), 10**400):
         with pytest.raises(BadParameter, match=r"depth=.*: give a rank from 1 to 4,194,304"):
             stop_distribution(QRELS, RUN, "RR", depth=depth)
     for users in (10**15, 10**30, 10**400):
         with pytest.raises(BadParameter, match=r"users=1000000000000000.* take .* are free: give a lower number"):
             simulate(QRELS, RUN, "RR", users=users)
-
-
-def test_depths_and_users_that_no_memory_holds(monkeypatch):
     assert stop_distribution(QRELS, RUN, "RR", depth=np.int64(3)).shape == (1, 5)
     monkeypatch.setattr("pyterrier_cwla.files.memory_limit.free", lambda: 1 << 21)
     with pytest.raises(BadParameter, match=r"depth=1,000,000 for 1 queries take at least 15\.3 MiB .* 2\.0 MiB are"):
@@ -272,9 +258,9 @@ def test_depths_and_users_that_no_memory_holds(monkeypatch):
         simulate(queries, queries, "RR", users=20_000, keep=True, progress=False)
 
 
-@pytest.mark.parametrize("empty", [
-    {}, [], pd.DataFrame(columns=["query_id", "doc_id", "relevance"]), {"q": {}},
-], ids=lambda e: type(e).__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "empty", [{}, [], pd.DataFrame(columns=["query_id", "doc_id", "relevance"]), {"q": {}}], ids=repr
+)
 def test_judgments_that_are_empty(empty):
     for call in (lambda: evaluate(empty, RUN, MEASURES), lambda: evaluate(empty, RUN, MEASURES, by_query=True),
                  lambda: compare(empty, {"one": RUN, "other": RUN}, MEASURES, baseline="one"),
@@ -337,23 +323,18 @@ def test_a_row_without_a_document():
         LambdaMART(by_intent, docno=list("abcdefghijkl"), qid=flat, qrels=qrels).gradients(Y, X[:, 0], sizes)
 
 
-@pytest.mark.parametrize(
-    "sizes", [[np.nan, 6], [None, 6], [6.0, 6.0], ["6", "6"], [[6, 6]], [6j, 6], [pd.NA, 6], [2**63, 6]], ids=repr
-)
-def test_sizes_of_groups_that_are_none(sizes):
-    with pytest.raises(BadParameter, match="group must be whole numbers, the number of rows of each query"):
-        LambdaMART("nDCG")(Y.astype(float), np.zeros(12), None, sizes)
+def test_sizes_of_groups_that_are_none():
+    for sizes in ([np.nan, 6], [None, 6], [6.0, 6.0], ["6", "6"], [[6, 6]], [6j, 6], [pd.NA, 6], [2**63, 6]):
+        with pytest.raises(BadParameter, match="group must be whole numbers, the number of rows of each query"):
+            LambdaMART("nDCG")(Y.astype(float), np.zeros(12), None, sizes)
 
 
-@pytest.mark.parametrize("qid, says", [
-    (["a\ud800"] + ["b"] * 11, r"row 0: qid 'a\\ud800' contains a lone surrogate"),
-    ([1, "1"] * 6, "qid has values of several types with equal texts"),
-    ([1, 1.0] * 6, "qid has values of several types with equal texts"),
-    ([np.inf] + [1.0] * 11, "row 0: qid must be finite"),
-])  # fmt: skip
-def test_queries_that_no_one_can_tell_apart(qid, says):
-    with pytest.raises(BadParameter, match=says):
-        measure_score("nDCG", Y, X[:, 0], qid=np.array(qid, float if np.inf in qid else object))
+def test_queries_that_no_one_can_tell_apart():
+    several = "qid has values of several types with equal texts"
+    for qid, says in ((["a\ud800"] + ["b"] * 11, r"row 0: qid 'a\\ud800' contains a lone surrogate"), ([1, "1"] * 6, several),
+                      ([1, 1.0] * 6, several), ([np.inf] + [1.0] * 11, "row 0: qid must be finite")):  # fmt: skip
+        with pytest.raises(BadParameter, match=says):
+            measure_score("nDCG", Y, X[:, 0], qid=np.array(qid, float if np.inf in qid else object))
 
 
 def test_groups_that_the_splitter_refuses():
