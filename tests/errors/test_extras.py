@@ -31,13 +31,14 @@ def message(extra, error=None):
 def installed(monkeypatch):
     """Set the metadata of this package, the versions of all packages, and which installers there are."""
 
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
     def install(requirements, versions, pip=True, uv=False):
         def version(name):
-            if name not in versions:
-                raise importlib.metadata.PackageNotFoundError(name)
-            return versions[name]
+            return versions[name] if name in versions else missing(name)
 
-        monkeypatch.setattr(importlib.metadata, "requires", lambda name: requirements)
+        monkeypatch.setattr(importlib.metadata, "requires", lambda name: requirements or missing(name))
         monkeypatch.setattr(importlib.metadata, "version", version)
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: pip or None)
         monkeypatch.setattr(shutil, "which", lambda name: uv or None)
@@ -50,35 +51,26 @@ REQUIRES = ["numpy>=2", "tomli; python_version < '3'", "alpha>=1.5; extra == 'on
             'delta; extra == "two"']  # fmt: skip
 
 
-@pytest.mark.parametrize(("extra", "versions", "command"), [
-    ("one", {}, 'python -m pip install "alpha>=1.5" "beta[fast]<3,>=2"'),
-    ("one", {"alpha": "1.5"}, 'python -m pip install "beta[fast]<3,>=2"'),
-    ("one", {"alpha": "1.4", "beta": "2.0"}, 'python -m pip install "alpha>=1.5"'),
-    ("one", {"alpha": "2.0rc1"}, 'python -m pip install "beta[fast]<3,>=2"'),
-    ("two", {"beta": "2.1"}, 'python -m pip install "alpha>=1.5" "delta"'),
-])  # fmt: skip
-def test_the_command_installs_what_is_missing_or_too_old(installed, extra, versions, command):
-    installed(REQUIRES, versions)
-    assert message(extra) == f'this needs that. Install the extra "{extra}": {command}'
+def test_the_command_installs_what_is_missing_or_too_old(installed):
+    for extra, versions, packages in (
+        ("one", {}, '"alpha>=1.5" "beta[fast]<3,>=2"'), ("one", {"alpha": "1.5"}, '"beta[fast]<3,>=2"'),
+        ("one", {"alpha": "1.4", "beta": "2.0"}, '"alpha>=1.5"'), ("one", {"alpha": "2.0rc1"}, '"beta[fast]<3,>=2"'),
+        ("two", {"beta": "2.1"}, '"alpha>=1.5" "delta"'),
+    ):  # fmt: skip
+        installed(REQUIRES, versions)
+        assert message(extra) == f'this needs that. Install the extra "{extra}": python -m pip install {packages}'
 
 
-def test_other_installers_folders_and_broken_packages_are_named(installed, monkeypatch):
+def test_other_installers_folders_and_broken_packages_are_named(installed):
     installed(REQUIRES, {"alpha": "2", "beta": "2"})
     assert message("one", ImportError("libGL.so.1: no such file")) == (
         'this needs that (libGL.so.1: no such file). Install the extra "one": python -m pip install "alpha>=1.5"'
         ' "beta[fast]<3,>=2"'
     )
-    installed(REQUIRES, {}, pip=False, uv=True)
-    assert ': uv pip install "alpha' in message("one")
-    installed(REQUIRES, {}, pip=True, uv=True)
-    assert ': python -m pip install "alpha' in message("one")
-    installed(REQUIRES, {}, pip=False, uv=False)
-    assert ': python -m pip install "alpha' in message("one")
-
-    def requires(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "requires", requires)
+    for pip, uv, program in ((False, True, "uv"), (True, True, "python -m"), (False, False, "python -m")):
+        installed(REQUIRES, {}, pip, uv)
+        assert f': {program} pip install "alpha' in message("one")
+    installed(None, {})
     assert message("plots") == (
         'this needs that. Install the extra "plots" of pyterrier-cwla: python -m pip install ".[plots]" in its clone.'
     )
@@ -94,25 +86,25 @@ def test_other_errors_and_the_cause_are_kept():
     assert sys.modules[needed.__module__].__dict__.keys().isdisjoint({"importlib", "Requirement", "shutil"})
 
 
-def calls_of_needed():
-    for path in Path(pyterrier_cwla.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "needed":
-                yield path.name, ast.literal_eval(node.keywords[0].value)
+EXTRAS_USED = {
+    ast.literal_eval(node.keywords[0].value)
+    for path in Path(pyterrier_cwla.__file__).parent.rglob("*.py")
+    for node in ast.walk(ast.parse(path.read_text()))
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "needed"
+}
 
 
 @pytest.mark.slow
 def test_every_extra_that_the_code_names_exists_and_is_documented():
-    used = {extra for _, extra in calls_of_needed()}
-    assert used == {"cli", "cluster", "demo", "duplicates", "explorer", "lightgbm", "parallel", "plots", "studies",
-                    "torch", "tune"}  # fmt: skip
-    assert used <= EXTRAS.keys()
+    assert EXTRAS_USED == {"cli", "cluster", "demo", "duplicates", "explorer", "lightgbm", "parallel", "plots", "studies",
+                           "torch", "tune"}  # fmt: skip
+    assert EXTRAS_USED <= EXTRAS.keys()
     text = (Path(__file__).parents[2] / "docs" / "start.rst").read_text()
     users = EXTRAS.keys() - {"benchmarks", "docs", "mutation", "test"}
     assert set(re.findall(r"^``(\w+)``  ", text, re.M)) == users
 
 
-@pytest.mark.parametrize("extra", sorted({extra for _, extra in calls_of_needed()}))
+@pytest.mark.parametrize("extra", sorted(EXTRAS_USED))
 def test_the_command_is_one_that_a_shell_reads(extra):
     *_, command = message(extra).split(": ")
     words = shlex.split(command)

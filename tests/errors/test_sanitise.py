@@ -3,15 +3,20 @@
 import io
 import re
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from rich.console import Console
 
 from pyterrier_cwla import compare, evaluate, explain, studies
 from pyterrier_cwla.behaviour import InteractionLog, calibrate, click_metrics, progress, simulate
 from pyterrier_cwla.errors import BadRun, CannotScore, CWLAError, MalformedFile, NotWritten, naming, speaking_of, warn
 from pyterrier_cwla.errors.sanitise import harmless, in_picture
-from pyterrier_cwla.evaluation import stop_distribution
+from pyterrier_cwla.evaluation import plot_stops, stop_distribution
 from pyterrier_cwla.model.view import UnknownEffort
 from tests.measures.test_calibrated import rows
 
@@ -21,21 +26,15 @@ HOSTILE = ["\x1b[31mred", "$x", "\u202etxt", "\x00", "$a_$b", "\x9b2J", "<b>$\\f
 ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def collection(queries=8, documents=12):
-    """Return judgments and runs in which ids of queries and documents and names of runs are hostile."""
-    rng = np.random.default_rng(0)
-    qids = [f"{HOSTILE[q % len(HOSTILE)]}{q}" for q in range(queries)]
-    docnos = [f"{HOSTILE[d % len(HOSTILE)]}{d}" for d in range(documents)]
-    qrels = {q: {d: int(rng.integers(0, 3)) for d in docnos} for q in qids}
-    runs = {}
-    for noise, name in enumerate(HOSTILE):
-        runs[name] = {q: {d: g + rng.normal(0, 0.3 + noise) for d, g in of.items()} for q, of in qrels.items()}
-    return qrels, runs
-
-
 @pytest.fixture(scope="module")
 def data():
-    return collection()
+    """Return judgments and runs in which ids of queries and documents and names of runs are hostile."""
+    rng = np.random.default_rng(0)
+    docnos = [f"{HOSTILE[d % len(HOSTILE)]}{d}" for d in range(12)]
+    qrels = {f"{name}{q}": {d: int(rng.integers(0, 3)) for d in docnos} for q, name in enumerate(HOSTILE)}
+    runs = {name: {q: {d: g + rng.normal(0, 0.3 + noise) for d, g in of.items()} for q, of in qrels.items()}
+            for noise, name in enumerate(HOSTILE)}  # fmt: skip
+    return qrels, runs
 
 
 def is_harmless(text):
@@ -46,8 +45,6 @@ def is_harmless(text):
 
 def printed(thing):
     """Return all printed representations of the object."""
-    from rich.console import Console
-
     page = getattr(thing, "_repr_html_", lambda: "")()
     stream = io.StringIO()
     Console(file=stream, width=200, color_system=None).print(thing)
@@ -61,21 +58,21 @@ def test_sanitised_text():
     assert [in_picture(text) for text in HOSTILE[:4]] == [r"\x1b[31mred", r"\$x", r"\u202etxt", r"\x00"]
     for kind in (CWLAError, MalformedFile, NotWritten, CannotScore):
         assert str(kind("run \x1b[31mred\u202e")) == r"run \x1b[31mred\u202e"
-    with pytest.raises(BadRun) as refused, speaking_of("qrels", "\x1b[31m"), speaking_of("qrels", "\x1b[31m"):
+    assert is_harmless(str(NotWritten(28, "No space\x1b", "\x1b[2J")))
+    with (
+        pytest.raises(BadRun, match=r"^\\x1b\[31m: broken$"),
+        speaking_of("qrels", "\x1b[31m"),
+        speaking_of("qrels", "\x1b[31m"),
+    ):
         raise BadRun("broken")
-    assert str(refused.value) == r"\x1b[31m: broken"
-    error = NotWritten(28, "No space\x1b", "\x1b[2J")
-    assert is_harmless(str(error))
-    with pytest.raises(BadRun) as refused:
+    with pytest.raises(BadRun, match=r"\\x1b\[31mred") as refused:
         evaluate({"q": {"a": 1}}, {HOSTILE[0]: {"q": {"a": float("nan")}}}, ["AP"])
     assert is_harmless(str(refused.value))
-    assert r"\x1b[31mred" in str(refused.value)
-    with pytest.warns(UserWarning, match="no query in common") as noticed:
-        evaluate({name: {"a": 1} for name in HOSTILE}, {"\x1b[31m": {"a": 1.0}}, ["AP"])
-    assert all(is_harmless(str(one.message)) for one in noticed)
-    with pytest.warns(UserWarning, match=r"run \\x1b\[31m") as noticed:
-        warn("run \x1b[31m")
-    assert all(is_harmless(str(one.message)) for one in noticed)
+    for call, said in ((lambda: evaluate({name: {"a": 1} for name in HOSTILE}, {"\x1b[31m": {"a": 1.0}}, ["AP"]), "no query in common"),
+                       (lambda: warn("run \x1b[31m"), r"run \\x1b\[31m")):  # fmt: skip
+        with pytest.warns(UserWarning, match=said) as noticed:
+            call()
+        assert all(is_harmless(str(one.message)) for one in noticed)
 
 
 def test_results_that_are_printed(data):
@@ -106,20 +103,14 @@ def test_logs_and_calibrations_that_are_printed():
         assert all(map(is_harmless, printed(thing)))
 
 
-def texts_of(figure):
-    from matplotlib.text import Text
-
-    figure.savefig(io.BytesIO(), format="png")
-    return [text for text in figure.findobj(Text) if text.get_text()]
-
-
 OURS = re.compile(r"\$(\\mathdefault\{[^$]*\}|\\tau_b|\^\{\\mathrm\{\w\}\})\$")
 """Math text written by this package or by matplotlib."""
 
 
 def check_picture(ax):
     """Draw the figure and return its texts. No text of the data may be mathematics or have control characters."""
-    texts = texts_of(ax.figure)
+    ax.figure.savefig(io.BytesIO(), format="png")
+    texts = [text for text in ax.figure.findobj(Text) if text.get_text()]
     assert all(is_harmless(text.get_text()) for text in texts)
     mathematics = [text.get_text() for text in texts if text._preprocess_math(text.get_text())[1]]
     assert [text for text in mathematics if "$" in OURS.sub("", text).replace("\\$", "")] == []
@@ -127,18 +118,14 @@ def check_picture(ax):
 
 
 @pytest.fixture(autouse=True)
-def _no_window(monkeypatch):
-    pytest.importorskip("matplotlib").use("Agg")
+def _no_window():
+    matplotlib.use("Agg")
     yield
-    from matplotlib import pyplot
-
     pyplot.close("all")
 
 
 @pytest.mark.parametrize("query", ["$x", "$\\frac$", "\x1b[31mred", "\u202e", "\x00", "$a_$", "a$b$c$"])
 def test_queries_in_pictures_are_no_mathematics(query):
-    from pyterrier_cwla.evaluation import plot_stops
-
     qrels, run = {query: {"a": 1, "b": 0}}, {query: {"a": 2.0, "b": 1.0}}
     titles = [
         check_picture(explain(qrels, run, query, "AP").plot()),
@@ -164,8 +151,6 @@ def test_runs_and_groups_in_pictures_are_no_mathematics(data):
 
 def test_pages_and_pictures_of_studies(data, tmp_path):
     """Covers every figure and the HTML page of each study."""
-    from matplotlib.figure import Figure
-
     qrels, runs = data
     named = {"$a$": "AP", "$b": "RR", "$\\frac$": "nDCG@3"}
     rng = np.random.default_rng(1)
@@ -188,20 +173,18 @@ def test_pages_and_pictures_of_studies(data, tmp_path):
         assert "$b" in page
 
 
-def test_tables_of_the_command_line(data, tmp_path, cli, monkeypatch):
+def test_tables_of_the_command_line(tmp_path, cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     names = ["\x1b[31mred", "$x", "\u202etxt"]
     (tmp_path / "qrels").write_text("".join(f"{name} 0 {name} 1\n" for name in names), encoding="utf-8")
-    for name in names:
-        (tmp_path / f"run{name}").write_text("".join(f"{q} 0 {q} 1 1 t\n" for q in names), encoding="utf-8")
     runs = [tmp_path / f"run{name}" for name in names]
-    for form in ("table", "latex"):
-        for command in ("evaluate", "compare"):
-            code, out, err = cli(command, tmp_path / "qrels", *runs, "-m", "AP", "-m", "RR", "--format", form)
-            assert code == 0
-            assert is_harmless(out + err)
-    for query in names:
-        code, out, err = cli("explain", tmp_path / "qrels", runs[1], "-q", query, "-m", "AP", "--plot", tmp_path / "p.png", "--force")  # fmt: skip
+    for run in runs:
+        run.write_text("".join(f"{q} 0 {q} 1 1 t\n" for q in names), encoding="utf-8")
+    scores = [(command, tmp_path / "qrels", *runs, "-m", "AP", "-m", "RR", "--format", form) for form in ("table", "latex")
+              for command in ("evaluate", "compare")]  # fmt: skip
+    drawn = ("-m", "AP", "--plot", tmp_path / "p.png", "--force")
+    for words in (*scores, *(("explain", tmp_path / "qrels", runs[1], "-q", query, *drawn) for query in names)):
+        code, out, err = cli(*words)
         assert code == 0
         assert is_harmless(out + err)
 

@@ -96,8 +96,13 @@ def test_errors_stand_beside_their_control_or_field(opened):
     assert page.find("[role=alert]").text == ""
 
 
-def test_choices_sweep_and_rank(opened):
+def test_flips_sweeps_ranks_and_choices(opened):
     page = opened(Exploration.of_grades({"A": [1, 0, 0, 0], "B": [0, 1, 1, 1]}))
+    (flip,) = page.all(".cwla-flips span")
+    assert "0.5437" in flip.get_attribute("title")
+    range_ = page.control("C.phi").find_element(By.CSS_SELECTOR, "[type=range]").rect
+    share = (flip.rect["x"] + 1 - range_["x"] - 8) / (range_["width"] - 16)
+    assert share == pytest.approx(0.5437 / 0.995, abs=0.03)
     assert page.find(".cwla-wins").text == "A scores higher for φ below 0.5437; B for φ above 0.5437."
     assert "0.5437" in page.find(".cwla-sweep svg").text
     rank = page.find(".cwla-field input[type=number]")
@@ -303,26 +308,20 @@ def test_every_control_is_reached_by_tab_and_shows_the_focus(opened):
     assert reached == [*range(number), -1]
 
 
-TWENTY = [
-    *("AP", "RR", "ERR@10", "P@5", "R@5", "Success@5", "nDCG@10", "SDCG(max_rel=2)@5", "RBP(p=0.7,rel=1)", "TBG"),
-    *("INST(T=2,max_rel=2)", "INSQ(T=2,max_rel=2)", "BPM(T=2,max_rel=2)@10", "Cascade(gamma=0.8,max_rel=2)"),
-    *("UMeasure(T=240,max_rel=2)", "AdaptiveGRBP(effort='ratio(4)')", "NERR10(p=0.8,max_rel=2)"),
-    *("CWLA(C='rbp(0.8)',A='max',max_rel=2)", "CWLA(C='rr',A='err',max_rel=2,end='stop')", "IFT(T=2,A=0.2,max_rel=2)"),
-]
+TWENTY = ("AP", "RR", "ERR@10", "P@5", "R@5", "Success@5", "nDCG@10", "SDCG(max_rel=2)@5", "RBP(p=0.7,rel=1)", "TBG",
+          "INST(T=2,max_rel=2)", "INSQ(T=2,max_rel=2)", "BPM(T=2,max_rel=2)@10", "Cascade(gamma=0.8,max_rel=2)",
+          "UMeasure(T=240,max_rel=2)", "AdaptiveGRBP(effort='ratio(4)')", "NERR10(p=0.8,max_rel=2)", "IFT(T=2,A=0.2,max_rel=2)",
+          "CWLA(C='rbp(0.8)',A='max',max_rel=2)", "CWLA(C='rr',A='err',max_rel=2,end='stop')")  # fmt: skip
 
 
 def test_the_python_code_gives_the_numbers_shown_for_twenty_measures(opened):
-    page = opened(Exploration.of_grades(GRADES))
+    exploration = Exploration.of_grades(GRADES)
+    page = opened(exploration)
     for measure in TWENTY:
         page.typed(measure)
-        answer = page.browser.execute_async_script(ASK, {"want": "code", "measure": repr(measure_of(measure))})
-        page.until_scores([f"{value:.4f}" for value in computed(answer["code"])])
+        code = exploration.answer({"want": "code", "measure": repr(measure_of(measure))})["code"]
+        page.until_scores([f"{value:.4f}" for value in computed(code)])
         assert page.find("[role=alert]").text == ""
-
-
-ASK = """const done = arguments[1];
-fetch("ask" + location.search, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(arguments[0])})
-  .then((response) => response.json()).then(done)"""
 
 
 def test_a_link_restores_the_page(opened):
@@ -371,7 +370,7 @@ def button(page, text):
     return page.browser.find_element(By.XPATH, f"//button[.='{text}']")
 
 
-def test_one_step_is_undone_at_a_time(opened):
+def test_one_step_is_undone_at_a_time_and_a_typed_name_does_what_the_list_does(opened):
     page = opened(Exploration.of_grades(GRADES))
     seen = [page.scores()]
     assert not button(page, "Undo").is_enabled()
@@ -383,11 +382,7 @@ def test_one_step_is_undone_at_a_time(opened):
         button(page, "Undo").click()
         page.until_scores(expected)
     assert not button(page, "Undo").is_enabled()
-
-
-def test_a_typed_name_does_what_the_list_does(opened):
-    page = opened(Exploration.of_grades(GRADES))
-    for name in ("RBP", "IFT"):
+    for name in ("RBP", "IFT"):  # typed or chosen from the list
         page.typed(name)
         page.until(lambda name=name: page.measure.startswith(f"{name}("))
         typed = page.measure
@@ -408,15 +403,6 @@ def test_charts_are_in_view_beside_the_controls_or_stay_above_them(opened):
     page = opened(Exploration.of_grades(GRADES), width=400)
     page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", page.control("C.phi"))
     assert page.browser.execute_script(place, page.find(".cwla-charts figure"))[1] == pytest.approx(0, abs=1)
-
-
-def test_the_value_of_a_flip_is_marked_on_its_slider(opened):
-    page = opened(Exploration.of_grades({"A": [1, 0, 0, 0], "B": [0, 1, 1, 1]}))
-    (flip,) = page.all(".cwla-flips span")
-    assert "0.5437" in flip.get_attribute("title")
-    range_ = page.control("C.phi").find_element(By.CSS_SELECTOR, "[type=range]").rect
-    share = (flip.rect["x"] + 1 - range_["x"] - 8) / (range_["width"] - 16)
-    assert share == pytest.approx(0.5437 / 0.995, abs=0.03)
 
 
 def test_pictures_are_saved_with_a_caption(opened):
