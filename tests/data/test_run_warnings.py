@@ -19,7 +19,7 @@ from pyterrier_cwla.evaluation import stop_distribution
 from pyterrier_cwla.learning import EvalMeasure
 from tests.doors.doors import DOORS, doors_of
 from tests.doors.rows import Data
-from tests.support import caught_warnings
+from tests.support import messages
 from tests.support.generated import as_pyterrier, collection, harmless
 from tests.support.messages import refused
 
@@ -31,7 +31,7 @@ UNKNOWN = RUN.assign(doc_id="x" + RUN.doc_id)
 """The run with document ids that do not occur in the judgments."""
 WORDS = {doc_id: 100 + 7 * number for number, doc_id in enumerate(sorted(set(RUN.doc_id)))}
 
-told = partial(caught_warnings.told, file=__file__)
+told = partial(messages.told, file=__file__)
 
 
 def few(judged):

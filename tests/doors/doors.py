@@ -33,7 +33,7 @@ from pyterrier_cwla.files import run_files
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.declarations import needs_of, user_model_of
 from pyterrier_cwla.measures.wrappers import Mixture
-from tests.support import caught_warnings
+from tests.support import messages
 from tests.support.generated import as_pyterrier
 
 from .rows import WORDS, Data
@@ -65,7 +65,7 @@ class Door:
 
     def told(self, data: Data, measures: Measures, folder: Path) -> list[str]:
         """Return the warnings about the run without those about other runs; all point at the call in this module."""
-        found = caught_warnings.told(lambda: self.values(data, measures, folder), file=__file__)
+        found = messages.told(lambda: self.values(data, measures, folder), file=__file__)
         return [message for message in found if not re.search(" (other|part) ", message)]
 
 

@@ -15,11 +15,11 @@ from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.wrappers import files_of
 from tests.doors.doors import DOORS, doors_of
 from tests.doors.rows import ABSTENTION, DATA, Data
-from tests.support import caught_warnings
+from tests.support import messages
 from tests.support.messages import refused
 
 FRAMES = DATA["together"]
-told = partial(caught_warnings.told, file=__file__)
+told = partial(messages.told, file=__file__)
 
 
 def by_query(qrels, run, measure):

@@ -1,8 +1,10 @@
-"""Errors of the package: their class, and the words of their messages that matter."""
+"""Errors and warnings of the package: their class, and the words of their messages that matter."""
+
+import warnings
 
 import pytest
 
-from pyterrier_cwla.errors import CannotScore, CWLAError
+from pyterrier_cwla.errors import CannotScore, CWLAError, CWLAWarning
 
 
 def refused(call, *expected):
@@ -18,3 +20,13 @@ def refused(call, *expected):
 def complaint(error, call, *inputs, **more):
     """Return the message of an error of this class that a call with these arguments raises."""
     return refused(lambda: call(*inputs, **more), error)
+
+
+def told(call, file):
+    """Return the messages of the package's warnings, all of which must point at a line of `file`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    ours = [one for one in caught if issubclass(one.category, CWLAWarning)]
+    assert all(one.filename == file for one in ours), [one.filename for one in ours]
+    return [str(one.message) for one in ours]
