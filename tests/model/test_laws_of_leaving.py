@@ -1,15 +1,20 @@
-"""Continuations by a law of leaving: V against distributions of scipy, tails against closed forms, and simulated users."""
+"""Users who leave by their effort: laws against distributions of scipy and closed forms, and readers with a budget."""
+
+import math
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from pyterrier_cwla import CWLA, explain_gains, score
+from pyterrier_cwla import CWLA, evaluate, explain_gains, score
 from pyterrier_cwla.behaviour.simulation.simulator import simulate
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from pyterrier_cwla.measures.named import measure_of
 from tests.support.messages import refused
+from tests.support.strategies import gains, numbers
 
 #: Distributions of the time of leaving in scipy.
 LAWS = {
@@ -32,30 +37,32 @@ def test_item_i_is_seen_by_those_who_stay_longer(law, shape, scale, efforts):
     assert seen.score == pytest.approx(S[:-1].sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize(("shape", "scale", "unseen"), [(1.05, 30, 1), (1.2, 30, 7), (2.5, 300, 0.01), (1.01, 5, 40)])
-def test_the_tail_of_the_hyperbolic_law_is_hurwitz_zeta(shape, scale, unseen):
-    """Σ_{j≥0} (1 + j·e/s)^(−c) = (e/s)^(−c)·ζ(c, s/e)."""
-    found = score([1], efforts=[unseen], C=f"hyperbolic({shape},{scale})", A="items", unseen=unseen)
-    assert found == pytest.approx((unseen / scale) ** -shape * special.zeta(shape, scale / unseen), rel=1e-9)
+def hyperbolic_tail(shape, scale, unseen):
+    """Σ_{j≥0} (1 + j·e/s)^(−c) = (e/s)^(−c)·ζ(c, s/e), with Hurwitz' zeta function."""
+    return (unseen / scale) ** -shape * special.zeta(shape, scale / unseen)
 
 
-@pytest.mark.parametrize(("shape", "scale", "unseen"), [(1.05, 30, 1), (1.2, 30, 7), (1.5, 300, 0.01), (3, 50, 2)])
-def test_log_logistic_tails_are_incomplete_beta_functions(shape, scale, unseen):
-    """20,000 ranks, and after them (by Euler and Maclaurin) ∫S/e + S/2, with a beta function as the integral."""
-    ranks, end = np.arange(20_000) * unseen, 20_000 * unseen
-    S = 1 / (1 + (end / scale) ** shape)
+def log_logistic_tail(shape, scale, unseen):
+    """20,000 ranks, and after them (by Euler and Maclaurin) ∫S/e + S/2, with an incomplete beta function as integral."""
+    S = 1 / (1 + (np.arange(20_001) * unseen / scale) ** shape)
     a, b = 1 - 1 / shape, 1 / shape
-    rest = scale / shape * special.beta(a, b) * special.betainc(a, b, S) / unseen + S / 2
-    expected = (1 / (1 + (ranks / scale) ** shape)).sum() + rest
-    found = score([1], efforts=[unseen], C=f"log_logistic({shape},{scale})", A="items", unseen=unseen)
-    assert found == pytest.approx(expected, rel=1e-9)
+    rest = scale / shape * special.beta(a, b) * special.betainc(a, b, S[-1]) / unseen + S[-1] / 2
+    return S[:-1].sum() + rest
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("tail", [hyperbolic_tail, log_logistic_tail])
+@pytest.mark.parametrize(("shape", "scale", "unseen"), [(1.05, 30, 1), (1.2, 30, 7), (2.5, 300, 0.01), (3, 50, 2)])
+def test_tails_of_laws_are_known_functions(tail, shape, scale, unseen):
+    C = f"{tail.__name__.removesuffix('_tail')}({shape},{scale})"
+    found = score([1], efforts=[unseen], C=C, A="items", unseen=unseen)
+    assert found == pytest.approx(tail(shape, scale, unseen), rel=1e-9)
 
 
 @pytest.mark.parametrize("C", ["hyperbolic(1,30)", "hyperbolic(0.5,30)", "log_logistic(1,30)", "log_logistic(0.7,30)"])
 def test_no_gain_per_item_without_a_finite_number_of_items(C):
     for A in ("erg", "items", "effort"):
-        with pytest.raises(NoFiniteValue, match="infinite V⁺"):
-            score([1, 0], C=C, A=A)
+        refused(lambda A=A: score([1, 0], C=C, A=A), NoFiniteValue, "infinite V⁺")
     for A in ("etg", "avg", "err", "max"):
         assert 0 < score([1, 0], C=C, A=A) <= 1
     assert score([1, 0], C=C, A="erg", end="stop") > 0
@@ -66,9 +73,9 @@ def test_no_gain_per_item_without_a_finite_number_of_items(C):
 )
 def test_a_finite_number_of_items_is_not_called_infinite(C):
     """V⁺ = 1,673.9 for the first: the mean is scale·exp(shape²/2)."""
+    words = "too slowly to sum V⁺, which may be finite: give ", "end='stop'"
     for A in ("erg", "items", "effort"):
-        with pytest.raises(NoFiniteValue, match=r"too slowly to sum V⁺, which may be finite: give .*end='stop'"):
-            score([1], C=C, A=A)
+        refused(lambda A=A: score([1], C=C, A=A), NoFiniteValue, *words)
     assert np.isnan(explain_gains([1], C=C, A="etg").expected_items)
 
 
@@ -101,5 +108,118 @@ def test_simulated_users_leave_by_the_law_however_late(C):
 @pytest.mark.parametrize("unseen", [0, 1e-3, 2])
 def test_infinite_mean_times_are_errors_for_unseen_items(C, unseen):
     for A in ("erg", "effort"):
-        with pytest.raises(NoFiniteValue):
-            score([1, 0, 1], C=C, A=A, efforts=[1, 2, 1], effort="given", unseen=unseen)
+        refused(lambda A=A: score([1, 0, 1], C=C, A=A, efforts=[1, 2, 1], unseen=unseen), NoFiniteValue)
+
+
+# ---- budgets
+
+
+BUDGETS = st.one_of(st.integers(1, 30), numbers(0.001, 40))
+EFFORTS = st.one_of(st.sampled_from([0.0, 0.3, 1.0, 2.0, 50.0]), numbers(0, 12))
+MEASURES = [f"{name}(T={{}},{{}})" for name in ("GainWithin", "PrecisionWithin", "RecallWithin", "GainPerCost")]
+
+
+@st.composite
+def items(draw, least=1, most=8):
+    """Return gains and efforts of the items of one list."""
+    r = draw(gains(most, least))
+    return r, draw(st.lists(EFFORTS, min_size=len(r), max_size=len(r)))
+
+
+def V(r, e, T, partial=False):
+    said = explain_gains(r, C=f"budget({T}, partial={partial})", A="etg", efforts=e, end="stop")
+    return said.table["V"].to_numpy(), said
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_what_adds_up_to_the_budget_fits(partial):
+    """Sums are rounded: 0.3 + … (21 times) is 6.299999999999998 or 6.300000000000002."""
+    for e in ([0.3] * 21, [2.1, *[0.3] * 14], [*[0.3] * 14, 2.1]):
+        r = [1] * len(e)
+        assert score(r, C=f"budget(6.3, partial={partial})", A="items", efforts=e, end="stop") == len(e)
+    assert score([1] * 30, C=f"budget(6.3, {partial})", A="items", efforts=[0.3] * 30, unseen=0.3) == pytest.approx(21)
+    assert score([], C=f"budget(6.3, {partial})", A="items", efforts=[], unseen=0.3) == pytest.approx(21, rel=1e-14)
+
+
+def test_shares_of_readers():
+    """Of efforts 2, 1, 4 and a budget of 5, two items fit, and half of the third; items without effort fit also later."""
+    assert V([1, 0, 0.5], [2, 1, 4], 5)[0].tolist() == [1, 1, 0]
+    assert V([1, 0, 0.5], [2, 1, 4], 5, True)[0].tolist() == [1, 1, 0.5]
+    for partial in (False, True):
+        assert V([1, 1, 1, 1], [3, 0, 2, 0], 3, partial)[0].tolist() == [1, 1, 0, 0]
+        assert V([1, 1], [4, 0], 3, partial)[0].tolist() == [0.75 * partial, 0]
+
+
+@given(items(), BUDGETS, st.sampled_from(["etg", "erg"]))
+def test_a_share_of_the_users_is_a_share_of_the_item(listed, T, A):
+    """If all users read the part of the last item that fits, for this part of its gain, the score is the same."""
+    r, e = listed
+    shares, said = V(r, e, T, True)
+    assume(said.expected_effort > 0)
+    cut = [share * gain for share, gain in zip(shares, r, strict=True)]
+    part = [share * cost for share, cost in zip(shares, e, strict=True)]
+    whole = score(cut, efforts=part, C=f"prec({len(r)})", A=A, end="stop")
+    assert score(r, efforts=e, C=f"budget({T}, True)", A=A, end="stop") == pytest.approx(whole, rel=1e-9, abs=1e-9)
+    assert said.expected_effort == pytest.approx(min(T, math.fsum(e)), rel=1e-9)
+
+
+def test_more_unseen_items_than_sums_take_are_an_error_and_no_0():
+    same = {"efforts": [2, 1, 4], "unseen": 1}
+    assert score([1, 0, 1], C="budget(200000)", A="items", **same) == 199_996
+    assert score([1, 0, 1], C="budget(2000)", A="avg", **same) == pytest.approx(2 / 2000, rel=1e-12)
+    with pytest.raises(NoFiniteValue, match="give a greater unseen="):
+        score([1, 0, 1], C="budget(200000)", A="avg", **same)
+
+
+def test_other_ideals_are_by_falling_gain():
+    """The best choice of whole documents is a knapsack problem, and a cutoff is one with parts, too."""
+    r, e = [[2, 2, 3]], [[1, 1, 2]]
+    for C, more in (("budget(2)", {}), ("budget(2,True)", {"end": 2})):
+        assert score(r, efforts=e, C=C, A="etg", norm="ideal", unseen=1, **more).tolist() == [4 / 3]
+    assert score(r, efforts=e, C="budget(2,True)", A="etg", norm="ideal", unseen=1).tolist() == [1]
+
+
+# ---- measures
+
+
+QRELS_OF_4 = {"q": {"a": 2, "b": 0, "c": 1, "d": 1}}
+RUN_OF_4 = {"q": {"b": 4.0, "a": 3.0, "x": 2.0, "c": 1.0}}
+WORDS = {"a": 1500, "b": 500, "c": 3000, "d": 100, "x": 1000}
+
+
+def measured(T, effort="effort='reading'"):
+    texts = [text.format(T, effort) for text in MEASURES]
+    rows = [{"query_id": "q", "doc_id": d, "score": s, "doc_length": WORDS[d]} for d, s in RUN_OF_4["q"].items()]
+    return evaluate(QRELS_OF_4, pd.DataFrame(rows), texts).iloc[0].tolist()
+
+
+def test_measures_by_hand():
+    """b, a and x have 3,000 words, and c has as many again; 3 documents are relevant."""
+    assert measured(4000) == pytest.approx([1, 1 / 3, 1 / 3, 1 / 3000])
+    assert measured(3000) == measured(4000)
+    assert measured(2000) == pytest.approx([1, 1 / 2, 1 / 3, 1 / 2000])
+    assert measured(6000) == pytest.approx([2, 2 / 4, 2 / 3, 2 / 6000])
+    assert measured(499) == [0, 0, 0, 0]
+    graded = measured(4000, "effort='reading',gain='linear',max_rel=2")
+    assert graded == pytest.approx([1, 1 / 3, 1 / 2, 1 / 3000])
+
+
+def test_with_unit_effort_they_are_precision_and_recall():
+    found = measured(3, "effort='unit'")
+    known = evaluate(QRELS_OF_4, RUN_OF_4, ["P@3", "R@3"]).iloc[0].tolist()
+    assert found[1:3] == pytest.approx(known)
+    assert found[3] == found[1]
+
+
+def test_an_explanation_where_no_document_fits():
+    said = explain_gains([1, 0.5], C="budget(20)", A="per_item", efforts=[40, 40], end="stop")
+    assert "gains 0.000" in repr(said)
+    assert "share of attention" not in repr(said)  # of nobody
+
+
+def test_errors_of_measures_name_the_cause():
+    costs = {"a": 0, "b": 0, "x": 0, "c": 50}
+    with pytest.raises(NoFiniteValue, match=r"only documents that cost nothing: give these a cost above 0, or choose"):
+        evaluate(QRELS_OF_4, RUN_OF_4, [measure_of("GainPerCost(T=40)")(costs=costs)])
+    with pytest.raises(BadParameter, match=r"GainWithin has no parameter 'rel'\. Write gain='binary\(2\)'\."):
+        measure_of("GainWithin(T=2000,rel=2)")
