@@ -10,88 +10,48 @@ from pyterrier_cwla import CWLA, Mixture, effort, evaluate, explain, score
 from pyterrier_cwla.behaviour import progress, simulate
 from pyterrier_cwla.errors import BadParameter, CWLAError, NoFiniteValue
 from pyterrier_cwla.measures.wrappers import unit_of_metric
-from tests.support import reference
 from tests.support.messages import refused
 
-PHI, HALF_LIFE, FAR = 0.7, 11.0, 400
-
-
-def cost(rank, grade, words, seconds, spec):
-    """The effort of one document, from the reference, for a nested tuple of names and parameters."""
-    name, parameters = spec
-    if name == "plus":
-        return reference.plus(grade, words, *(cost(rank, grade, words, seconds, one) for one in parameters))
-    given = {
-        "seconds": lambda: {"known": seconds},
-        "by_rank": lambda: {"rank": rank, "costs": parameters},
-        "by_grade": lambda: {"efforts": parameters},
-        "reading": dict,
-    }[name]()
-    return reference.EFFORTS[name](grade, words, **given)
-
-
-def text(spec):
-    name, parameters = spec
-    inside = {"plus": lambda: map(text, parameters), "by_rank": lambda: map(str, parameters)}
-    if name in ("seconds", "reading"):
-        return name
-    return f"{name}({','.join(inside[name]()) if name in inside else parameters})"
-
-
-def expected(gains, efforts, end, C, A):
-    """Σ V(i)·r_i, or this divided by Σ V(i)·e_i, over explicit ranks; ``efforts`` are those of all ranks."""
-    last = {"open": FAR, "stop": len(gains)}.get(end, end)
-    V, paid, total, spent = 1.0, 0.0, 0.0, 0.0
-    for i in range(1, last + 1):
-        total += V * (gains[i - 1] if i <= len(gains) else 0.0)
-        spent += V * efforts[i - 1]
-        paid += efforts[i - 1]
-        V = V * PHI if C == "rbp" else 2 ** (-paid / HALF_LIFE)
-    return total if A == "etg" else total / spent if spent else 0.0
-
-
+#: The cost of an item by its rank, grade, words and seconds.
 EFFORTS = {
-    "known": ("seconds", ()),
-    "by rank": ("by_rank", (3, 0.5, 2)),
-    "one cost": ("by_rank", (2,)),
-    "known and read": ("plus", (("seconds", ()), ("reading", ()))),
-    "rank and grade": ("plus", (("by_rank", (4, 1)), ("by_grade", {0: 0.5, 1: 2}))),
-    "all": ("plus", (("plus", (("seconds", ()), ("by_rank", (5, 4, 3, 2, 1)))), ("by_grade", {0: 0.25, 1: 1}))),
+    "seconds": lambda i, grade, words, seconds: seconds,
+    "by_rank(3,0.5,2)": lambda i, *_: (3, 0.5, 2)[min(i, 3) - 1],
+    "by_rank(2)": lambda i, *_: 2,
+    "plus(seconds,reading)": lambda i, grade, words, seconds: seconds + words,
+    "plus(by_rank(4,1),by_grade({0:0.5,1:2}))": lambda i, grade, *_: (4 if i == 1 else 1) + (2 if grade else 0.5),
+    "plus(plus(seconds,by_rank(5,4,3,2,1)),by_grade({0:0.25,1:1}))": lambda i, grade, words, seconds: (
+        seconds + max(6 - i, 1) + (1 if grade else 0.25)
+    ),
 }
 
 
-def needs_unseen(spec):
-    return spec[0] in ("seconds", "reading") or (spec[0] == "plus" and any(map(needs_unseen, spec[1])))
-
-
-@pytest.mark.parametrize("kind", EFFORTS)
+@pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("end", ["open", "stop", 7])
-@pytest.mark.parametrize(("C", "A"), [("rbp", "etg"), ("rbp", "erg"), ("decay", "etg"), ("decay", "erg")])
-def test_random_rankings_score_as_plain_loops(kind, end, C, A):
-    rng, spec = random.Random(f"{kind}{end}{C}{A}"), EFFORTS[kind]
-    unseen = 1.75 if needs_unseen(spec) else None
+@pytest.mark.parametrize(
+    ("C", "A"), [("rbp(0.7)", "etg"), ("rbp(0.7)", "erg"), ("decay(11)", "etg"), ("decay(11)", "erg")]
+)
+def test_costs_of_documents_and_ranks_are_those_of_items(effort, end, C, A):
+    """Scores of lists with given efforts are compared with the reference; by ranks, the first 20 are given."""
+    rng, cost, unseen = random.Random(f"{effort}{end}{C}{A}"), EFFORTS[effort], 1.75
+    known = {} if "seconds" not in effort and "reading" not in effort else {"unseen": unseen}
     rows, judged, wanted = [], [], {}
-    for q in range(12):
-        n = rng.randint(1, 12)
-        grades = [rng.choice([None, 0, 1, 1]) for _ in range(n)]
-        known = [(rng.randint(1, 30), rng.randint(0, 90) / 7) for _ in range(n)]
-        efforts = [cost(i + 1, grades[i], *known[i], spec) for i in range(n)]
-        later = range(n + 1, FAR + 1)
-        efforts += [unseen if unseen is not None else cost(i, 0, None, None, spec) for i in later]
-        gains = [float(grade or 0) for grade in grades]
-        cut = gains[:7] if end == 7 else gains
-        wanted[str(q)] = expected(cut, efforts, end, C, A)
-        for i, grade in enumerate(grades):
-            rows.append((str(q), f"d{i}", -float(i), *map(float, known[i])))
-            if grade is not None:
-                judged.append((str(q), f"d{i}", grade))
-        judged.append((str(q), "elsewhere", 0))
+    for q in map(str, range(12)):
+        items = [
+            (rng.choice([None, 0, 1, 1]), rng.randint(1, 30), rng.randint(0, 90) / 7) for _ in range(rng.randint(1, 12))
+        ]
+        rows += [(q, f"d{i}", -float(i), float(words), seconds) for i, (_, words, seconds) in enumerate(items)]
+        judged += [(q, f"d{i}", grade) for i, (grade, *_) in enumerate(items) if grade is not None]
+        judged.append((q, "elsewhere", 0))
+        gains, efforts = [grade or 0 for grade, *_ in items], [cost(i, *item) for i, item in enumerate(items, 1)]
+        if not known and end != "stop":
+            later = range(len(items) + 1, 21)
+            gains, efforts, unseen = gains + [0] * len(later), efforts + [cost(i, 0) for i in later], cost(21, 0)
+        wanted[q] = score(gains, efforts=efforts, C=C, A=A, end=end, unseen=unseen)
     run = pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "doc_length", "doc_cost"])
     qrels = pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance"])
-    form = {"rbp": f"rbp({PHI})", "decay": f"decay({HALF_LIFE})"}[C]
-    measure = CWLA(C=form, A=A, gain="raw", effort=text(spec), end=end, unseen=unseen)
+    measure = CWLA(C=C, A=A, gain="raw", effort=effort, end=end, **known)
     found = evaluate(qrels, run.sample(frac=1, random_state=1), [measure], by_query=True)
-    assert found.droplevel("run").iloc[:, 0].to_dict() == pytest.approx(wanted, rel=1e-9), kind
+    assert found.droplevel("run").iloc[:, 0].to_dict() == pytest.approx(wanted, rel=1e-9)
 
 
 def of_two(measure, order="ab", qrels=None):

@@ -12,14 +12,12 @@ from pyterrier_cwla.data.rankings import Pool, Rankings
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import scoring as walk_scores
-from pyterrier_cwla.model.browsing import Walk
 from pyterrier_cwla.model.gains import GIVEN
 from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.metric import Metric
 from pyterrier_cwla.model.scoring import ROUTES, fastest, over_all_ranks, raw_score, score, walk_values
-from pyterrier_cwla.model.view import View
 from tests.support.messages import refused
-from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
+from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, numbers
 
 OTHER_VALUES = ("total_gain", "staying", "expected_effort", "expected_items")
 
@@ -147,45 +145,6 @@ def test_sparse_and_dense_rankings_mix(monkeypatch):
         np.testing.assert_allclose(alone, over_all_ranks(metric, aligned(lists))[:, 0], rtol=1e-12)
 
 
-def view(lists, total=None):
-    """Return a view of lists of equal length."""
-    r = np.array(lists, float)
-    whole = r.sum(axis=1, keepdims=True) if total is None else np.full((len(r), 1), float(total))
-    seen = View(np.arange(1.0, r.shape[1] + 1)[None, :], r, r, lambda rel: whole if rel is None else np.ceil(whole))
-    seen.spend = lambda: np.array([[2.0]])
-    return seen
-
-
-def values(spec, seen):
-    return np.broadcast_to(np.asarray(spec(seen), float), (len(seen.r), np.shape(seen.i)[-1]))
-
-
-def test_facts_that_few_functions_state():
-    """V of dcg and of some laws converges to 0 so slowly that V⁺ is infinite. Only ``unit`` costs 1 for all documents."""
-    stated = {
-        fact: {name for name, part in BUILT_IN[kind].items() if getattr(part.facts, fact)}
-        for kind, fact in (("aggregation", "linear_in_gain"), ("continuation", "vanishes"), ("effort", "unit_effort"))
-    }
-    assert AGGREGATIONS.keys() - stated["linear_in_gain"] == {"err", "max", "pe", "items", "effort"}
-    assert stated["vanishes"] == {"dcg", "weibull", "log_logistic", "log_normal", "hyperbolic"}
-    assert stated["unit_effort"] == {"unit"}
-
-
-def _walk(C, seen):
-    return Walk(replace(PLAIN, C=C), seen)
-
-
-@pytest.mark.parametrize("name", CONTINUATIONS)
-@given(data=st.data())
-def test_rank_only(name, data):
-    """Gains do not change a static C. The package detects static continuations itself."""
-    spec = data.draw(continuations(name))
-    assert replace(PLAIN, C=spec).rank_only == is_static(spec)
-    if is_static(spec):
-        first, second = (values(spec, view([r], 9)) for r in (data.draw(gains(9, 9)), data.draw(gains(9, 9))))
-        np.testing.assert_array_equal(first, second)
-
-
 PRODUCTS = {
     "constant_beyond_list": {"rr,rbp(0.5)": True, "rr,insq(2)": False, "insq(2),rr": False, "insq(1),insq(2)": False},
     "ignores_zero_gain": {"rr,carterette3(0.5)": True, "rr,rbp(0.5)": False, "rbp(0.5),rr": False, "insq(1),insq(2)": False},
@@ -212,42 +171,12 @@ def half_at_first(view):
 def test_what_gives_v_is_no_factor():
     words = "half_at_first defines more than the probability C, and so cannot be a factor"
     for factors in ("half_at_first,rr", "rr,half_at_first"):
-        refused(lambda given=factors: parse(f"product({given})", "continuation")(view([[1, 0]])), BadParameter, words)
+        metric = replace(PLAIN, C=parse(f"product({factors})", "continuation"))
+        refused(lambda metric=metric: score(metric, aligned([[1, 0]])), BadParameter, words)
 
 
-@pytest.mark.parametrize("factors", ["rr,insq(2)", "insq(2),rr", "insq(2),carterette3(0.5)", "rbp(0.5),insq(2)"])
-def test_items_beyond_of_products(factors):
-    """If one factor is 1 at unseen items, the other one determines V⁺. Otherwise no closed form exists."""
-    r = [0.5, 0, 0.25]
-    spec = parse(f"product({factors})", "continuation")
-    assert (spec.fact("items_beyond") is None) == ("rbp" in factors)
-    walk = _walk(spec, view([r]))
-    m = np.arange(1.0, 10**5 + 1)[None, :]
-    V = walk.reach * np.cumprod(np.append(1.0, walk.goes_on(m)))
-    rest = V[..., -1] * (len(r) + 2 * 2 + 1e5)
-    assert walk.items_beyond.item() == pytest.approx(V[..., :-1].sum() + rest.item(), rel=1e-6)
-
-
-@pytest.mark.parametrize("A", AGGREGATIONS)
-@pytest.mark.parametrize("C", CONTINUATIONS)
-@given(data=st.data())
-def test_ways_agree_where_grades_cost_effort(C, A, data):
-    """The route over hits, with the effort of non-relevant items between them, agrees with the route over all ranks."""
-    grades = st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0]), max_size=25)
-    lists = data.draw(st.lists(grades, min_size=1, max_size=4))
-    elsewhere = data.draw(
-        st.lists(st.lists(st.sampled_from([1.0, 2.0]), max_size=3), min_size=len(lists), max_size=len(lists))
-    )
-    costs = {grade: data.draw(numbers(0.1, 3)) for grade in (0, 1, 2)}
-    effort, gain = BUILT_IN["effort"]["by_grade"](costs), BUILT_IN["gain"]["table"]({1: 0.5, 2: 1})
-    C, A = data.draw(continuations(C)), data.draw(aggregations(A))
-    metric = replace(PLAIN, C=C, A=A, effort=effort, gain=gain, end=data.draw(ends()))
-    rankings = cut(metric, aligned(lists, elsewhere))
-    assert metric.flat_effort == costs[0]
-    explicit = _or_none(lambda: over_all_ranks(metric, rankings)[:, 0])
-    found = _or_none(lambda: raw_score(metric, rankings))
-    assert (found is None) == (explicit is None)
-    if found is not None:
-        np.testing.assert_allclose(found, explicit, rtol=1e-9, atol=1e-11)
-    assert replace(metric, unseen=costs[0]).flat_effort == costs[0]
-    assert replace(metric, unseen=costs[0] + 1).flat_effort is None
+def test_the_effort_of_items_between_hits():
+    """It is that of grade 0, if it is also the effort of unseen items."""
+    metric = replace(PLAIN, effort=BUILT_IN["effort"]["by_grade"]({0: 0.5, 1: 2, 2: 1}))
+    assert metric.flat_effort == replace(metric, unseen=0.5).flat_effort == 0.5
+    assert replace(metric, unseen=1.5).flat_effort is None
