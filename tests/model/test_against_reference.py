@@ -207,11 +207,11 @@ def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str, si
     return Setting(C, A, end, effort, gain, rng.choice(norms), rng.choice([None, None, 1, 3, 10]), unseen)
 
 
-def random_case(rng: random.Random, setting: Setting, length: int | None = None) -> Case:
+def random_case(rng: random.Random, setting: Setting) -> Case:
     """Return a random ranking, usually short, with sparse or dense gain, unjudged items and unretrieved gain."""
     n = rng.choice([0, 1, 2, 3, rng.randint(0, 12), rng.randint(0, 12), rng.randint(8, 60)])
     framed = setting.effort in READ
-    n = length or max(n, int(framed))  # a query without rows is missing from the run
+    n = max(n, int(framed))  # a query without rows is missing from the run
     rate, unjudged = rng.choice([0, 0.1, 0.3, 0.7, 1]), rng.choice([0, 0, 0.3])
 
     def grade() -> float:
@@ -337,18 +337,6 @@ def test_both_sides_of_residuals_of_signed_gains(C):
                 assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(4)], "residual")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("C", CONTINUATIONS)
-def test_many_rankings_of_many_lengths_in_one_call(C):
-    """Chunks and ragged lists: 120 rankings, some of them long."""
-    rng = random.Random(f"many {C}")
-    for end in ("open", "stop"):
-        setting = random_setting(rng, C, rng.choice(list(AGGREGATIONS)), end, rng.choice(["unit", "given"]))
-        lengths = [rng.randint(200, 2000) if number % 20 == 0 else None for number in range(60)]
-        cases = [random_case(rng, setting, length) for length in lengths]
-        assert_as_the_reference(setting, cases)
-
-
 LEAVE_WITH_EFFORT = ("decay", *reference.LEFT, *reference.SHARES)
 LEAVE_WITH_EFFORT = {C: parts for C, parts in CONTINUATIONS.items() if parts[0] in LEAVE_WITH_EFFORT}
 LEAVE_WITH_EFFORT |= listed("product(rr,decay(40))")
@@ -370,25 +358,9 @@ def test_unseen_items_that_cost_nothing(C, monkeypatch):
                 assert_as_the_reference(replace(setting, norm="none"), cases, "residual")
 
 
-def test_the_best_gain_is_that_of_the_highest_grade():
-    """If several grades have the best gain, the highest of them counts as the grade of unseen items, here for rel=2."""
-    same = {"C": "rr(2)", "A": "etg", "gain": "binary"}
-    assert score([1, None], **same) == 0
-    assert score([1, 3], **same) == 2
-    assert residual([1, None], max_rel=3, **same) == 2
-    assert residual([1, None], max_rel=1, **same) == 0
-
-
 def test_the_exponential_gain_has_a_highest_grade():
     assert score([1000], C="prec(1)", A="etg", gain="exponential", max_rel=1000) == 1
     refused(lambda: score([1001], C="prec(1)", A="etg", gain="exponential", max_rel=1001), CWLAError, "at most 1000")
-
-
-def test_nobody_is_left_for_the_first_item():
-    """Users whose patience ends before rank 1 score 0, whatever other rankings the batch contains."""
-    expected = (1 - 10 / 300) / sum((1 - E / 300) * e for E, e in [(10, 10), *((10 + 7 * m, 7) for m in range(1, 42))])
-    found = score([[1], [1]], efforts=[[300], [10]], C="patience(300)", A="erg", unseen=7)
-    assert found == pytest.approx([0, expected], abs=1e-12)
 
 
 @pytest.mark.parametrize("end", ["open", "stop"])
@@ -442,19 +414,13 @@ def test_who_knows_the_total_gain_has_no_residual(C, end):
 
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_expected_items(C):
-    """Moffat et al. (2022), Eq. 2: V⁺ = Σ V(i). A=items gives V⁺ if all users leave."""
+    """Moffat et al. (2022), Eq. 2: V⁺ = Σ V(i)."""
     rng = random.Random(f"items {C}")
     for end in ("open", "stop", 5):
         for _ in range(5):
             setting = Setting(C, "items", end, "unit", rng.choice(["binary", "linear", "raw"]))
             case = random_case(rng, setting)
-            if not case.grades and end == "stop":
-                continue
-            slow = setting.reference(case, reference.v_plus)
-            same = {"C": C, "gain": setting.gain, "judged": case.judged, "end": end}
-            same["max_rel"] = HIGHEST.get(setting.gain)
-            found = explain_gains(case.grades, A="etg", **same).expected_items
-            assert found == pytest.approx(slow, rel=1e-9), (setting, case)
-            leave = np.isfinite(slow) and CONTINUATIONS[C][0] != "ap2"
-            if leave:
-                assert score(case.grades, A="items", **same) == pytest.approx(slow, rel=1e-9), (setting, case)
+            if case.grades or end != "stop":
+                same = {"C": C, "A": "etg", "gain": setting.gain, "judged": case.judged, "end": end}
+                found = explain_gains(case.grades, max_rel=HIGHEST.get(setting.gain), **same).expected_items
+                assert found == pytest.approx(setting.reference(case, reference.v_plus), rel=1e-9), (setting, case)

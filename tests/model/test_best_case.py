@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import CWLA, TBG, Residual, aggregation, continuation, evaluate, score
+from pyterrier_cwla import CWLA, TBG, Residual, aggregation, continuation, effort, evaluate, score
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures.named import RowMeasure, measures_of
@@ -117,16 +117,22 @@ def tired(view, after: float):
     return after / (after + view.i)
 
 
+@effort
+def by_words(documents):
+    return documents.words / 4
+
+
 def test_where_a_residual_is_a_bound():
     """Pairs of C and A without a normaliser are in test_identities."""
     ideal, time = {"C": "dcg(10)", "norm": "ideal"}, {"effort": "time"}
     bounds = [
         {}, {"norm": "ideal"}, {"norm": "unlimited"}, ideal, ideal | {"C": "dcg"}, ideal | {"C": "decay"}, ideal | time,
         ideal | {"end": "stop"}, ideal | {"C": "rbp(0.5)", "A": "erg"}, ideal | {"C": "insq(2)", "A": "avg"},
-        ideal | {"C": "tired(3)"}, ideal | {"A": "utility(log2)"}, ideal | {"A": "utility(table(1,0.5,0.5))"},
+        *({"gain": "table({0: -0.5, 1: 1})", "A": A} for A in ("etg", "erg", "avg", "max", "fin", "pe(0.5)")),
+        {"effort": "by_words"}, ideal | {"C": "tired(3)"}, ideal | {"A": "utility(log2)"}, ideal | {"A": "utility(table(1,0.5,0.5))"},
     ]  # fmt: skip
     none = [
-        {"norm": "all"}, {"norm": "mean"}, {"judged_only": True}, {"effort": "ratio(3)"}, time,
+        {"gain": "table({0: -0.5, 1: 1})", "C": "inst(1)"}, {"norm": "all"}, {"norm": "mean"}, {"judged_only": True}, {"effort": "ratio(3)"}, time,
         {"C": "rr", "norm": "unlimited"}, {"C": "rr", "effort": "ratio(3)"}, ideal | {"C": "rr"}, ideal | {"C": "inst(1)"},
         *(ideal | {"A": A} for A in ("max", "fin", "fgt(0.5)", "last_gain", "utility(table(0.5,1))")),
         ideal | {"A": "erg", "end": "stop"}, ideal | {"judged_only": True}, ideal | time | {"A": "erg"}, ideal | time | {"C": "decay"},

@@ -235,22 +235,6 @@ def test_a_wrong_fact_gives_no_wrong_score():
     assert score([1], C="tiring", A="items") == pytest.approx(np.e - 1)
 
 
-def test_facts_are_tried_once_for_each_parameter():
-    calls = []
-
-    @aggregation(linear_in_gain=True)
-    def counted(view, share: float):
-        calls.append(share)
-        return share * view.G
-
-    tried = []
-    for share in (0.5, 0.5, 0.25):
-        CWLA(C="prec(2)", A=f"counted({share})", max_rel=1).metric  # noqa: B018
-        tried.append({*calls})
-        calls.clear()
-    assert tried == [{0.5}, set(), {0.25}]
-
-
 def test_a_function_that_refuses_lists_is_not_refuted():
     """Lists for which a function raises an error do not refute its facts."""
 

@@ -16,7 +16,6 @@ from pyterrier_cwla import (
     score,
 )
 from pyterrier_cwla.errors import NoFiniteValue
-from pyterrier_cwla.evaluation.arrays import residual
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from tests.support.messages import refused
 
@@ -173,17 +172,6 @@ def test_of_own_functions_it_is_not_known_whether_users_leave_unless_they_say_so
         assert np.isfinite(score([0.5, 0], efforts=[1, 2], C=C, A=A, **way_out)), way_out
 
 
-def test_residuals_are_those_of_any_cost_or_errors():
-    same = {"gains": [[0.5, None, 0.25]], "efforts": [[1, 2, 0.5]]}
-    for C in ("decay(9)", "patience(30)", "own_weibull(0.7,20)"):
-        for A in ("max", "fin", "pe(0.3)"):
-            small = residual(**same, C=C, A=A, unseen=1e-4)
-            assert residual(**same, C=C, A=A, unseen=0) == pytest.approx(small, rel=1e-3), (C, A)
-        for A in ("etg", "erg", "avg", "items", "smeared(9)", "fgt(0.5)", "err"):
-            with pytest.raises(NoFiniteValue, match="give unseen= above 0"):
-                residual(**same, C=C, A=A, unseen=0)
-
-
 @pytest.mark.parametrize("A", STEADY)
 def test_ideals_are_those_of_any_cost(A):
     measure = {"C": "decay(40)", "A": A, "gain": "clicksave", "effort": "time", "lengths": LENGTHS, "norm": "ideal"}
@@ -233,16 +221,6 @@ def test_own_laws_of_time_need_no_cost_of_unseen_documents(C, A):
     parts = {"C": C, "A": A, "effort": "time", "gain": "clicksave", "lengths": LENGTHS}
     values = [value(CWLA(**parts)), *(value(CWLA(**parts, unseen=cost)) for cost in (0, 0.001, 1, 12))]
     assert values == pytest.approx([values[0]] * 5, rel=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("C", ["own_weibull(0.7,323)", "own_weibull(2,323)", "own_weibull(2,1e6)", "own_decay(60)"])
-@pytest.mark.parametrize("A", ["avg", "effort", "items", "fgt(0.5)"])
-def test_where_the_cost_of_unseen_documents_matters_the_error_says_so(C, A):
-    parts = {"C": C, "A": A, "effort": "time", "gain": "clicksave", "lengths": LENGTHS}
-    refused(lambda: value(CWLA(**parts)), NoFiniteValue, "give unseen=, their effort")
-    if C != "own_weibull(2,1e6)":  # not smooth at such small costs
-        assert value(CWLA(**parts, unseen=12)) > 0
 
 
 @pytest.mark.parametrize("unseen", [0.02, 1, 30])

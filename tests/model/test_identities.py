@@ -91,19 +91,6 @@ def test_total_gain_is_rate_times_items(r, C, end):
     assert score(r, C=C, A="etg", end=end) == near(items * score(r, C=C, A="erg", end=end))
 
 
-def test_where_some_never_leave_it_is_not():
-    """The identity fails for rr without a satisfied user, and for ap2 with gain that was not retrieved."""
-    assert score([0.5, 0, 0.5], C="rr", A="certainty") == 0.75
-    assert score([0.5, 0, 0.5], C="rr", A="etg") == 0.5 * 0.5 + 0.25 * 1
-    assert score([0.5, 0, 0.5], C="rr", A="erg") == 0
-    assert explain_gains([0.5, 0, 0.5], C="rr", A="etg").expected_items == math.inf
-    assert score([0, 0], C="rr", A="items") == 0
-    assert score([1, 0], judged=[1, 0, 1], C="ap2", A="certainty") == 0.5
-    assert score([1, 0], judged=[1, 0, 1], C="ap2", A="etg") == 0.5
-    assert score([1, 0], judged=[1, 0, 1], C="ap2", A="erg") == 0
-    assert score([0, 0], judged=[0, 0], C="ap1", A="certainty") == 0
-
-
 @given(gains(), continuations(), aggregations(), ELSEWHERE, st.integers(1, 9))
 def test_at_the_open_end_unseen_items_are_items_without_gain(r, C, A, elsewhere, more):
     """The ranking is infinite, so explicit zeros after its end change nothing (docs/conventions.rst)."""

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import CWLA, Mixture, effort, evaluate, explain, score
+from pyterrier_cwla import CWLA, effort, evaluate, explain, score
 from pyterrier_cwla.behaviour import progress, simulate
 from pyterrier_cwla.errors import BadParameter, CWLAError, NoFiniteValue
 from pyterrier_cwla.measures.wrappers import unit_of_metric
@@ -162,10 +162,8 @@ def test_the_explanation_shows_the_costs():
 def test_the_measure_s_table_comes_before_the_run_s_column():
     """They have one source: documents that the table lacks do not have the cost of the column."""
     measure = CWLA(C="decay(10)", A="etg", gain="raw", effort="seconds", unseen=1)
-    values = [
-        evaluate({"q": {"b": 1}}, COSTLY, [measure(costs=table)]).iloc[0, 0] for table in (None, {"a": 20, "b": 1})
-    ]
-    assert values == pytest.approx([0.5, 0.25])
+    for table, found in ((None, 0.5), ({"a": 20, "b": 1}, 0.25)):
+        assert evaluate({"q": {"b": 1}}, COSTLY, [measure(costs=table)]).iloc[0, 0] == pytest.approx(found)
 
 
 @pytest.mark.parametrize("form", ["seconds", "by_rank(9,2,1)", "plus(seconds,by_rank(9,2,1))"])
@@ -181,11 +179,3 @@ def test_simulated_users_pay_the_costs(form, C, A):
         assert found.mean["score"].iloc[0] == pytest.approx(evaluate(qrels, run, [measure]).iloc[0, 0], rel=0.03)
     spent = evaluate(qrels, run, [measure(A="effort")]).iloc[0, 0]
     assert found.mean["time"].iloc[0] == pytest.approx(spent, rel=0.03)
-
-
-def test_classes_of_users_may_read_seconds():
-    known = {"A": "etg", "gain": "binary"}
-    parts = {"slow": CWLA(C="decay(5)", effort="seconds", unseen=1, **known), "fast": CWLA(C="decay(50)", **known)}
-    measure = Mixture(measures=parts, weights={"slow": 0.25, "fast": 0.75})
-    expected = 0.25 * 2**-2 + 0.75 * 2 ** (-1 / 50)
-    assert evaluate({"q": {"b": 1}}, COSTLY, [measure]).iloc[0, 0] == pytest.approx(expected)

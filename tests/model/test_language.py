@@ -302,18 +302,6 @@ def test_measures_differ_by_the_values_of_closures():
     assert measure(0.5) != measure(0.25)
 
 
-def test_the_facts_of_a_redefinition_count():
-    @continuation
-    def leaps(view):
-        return np.where(view.i < 40, 0.999, 0.0)
-
-    without = score([1], C="leaps", A="avg")
-
-    continuation(last_rank=lambda: 40)(leaps.function)
-    assert score([1], C="leaps", A="avg") == pytest.approx(without, rel=1e-9)
-    assert TABLES["continuation"]["leaps"].facts.last_rank
-
-
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
 def test_specs_and_measures_of_built_in_parts_are_pickled_by_name(dumps):
     spec = parse("utility(power(0.5))", "aggregation")
@@ -389,16 +377,6 @@ def test_functions_of_an_importable_module_are_pickled_by_name():
     spec = halting(0.25)
     assert pickle.loads(pickle.dumps(spec)) == spec
     assert b"cloudpickle" not in pickle.dumps(spec)
-
-
-def test_a_function_that_came_in_a_pickle_may_be_named():
-    """After loading, the function can be used by name."""
-    pickled = pickle.dumps(a_notebooks_function()(0.5))
-    TABLES["continuation"].pop("travelling")
-    spec = pickle.loads(pickled)
-    assert parse("travelling(0.5)", "continuation") == spec
-    assert (spec.part.kind, spec.part.signature()) == ("continuation", "travelling(p=0.5)")
-    assert spec.part.facts == Facts(constant_beyond_list=True)
 
 
 def test_pickled_functions_do_not_take_newer_names():

@@ -1,7 +1,7 @@
 """Caches of rankings that metrics share, functions that change, costs that are needed, bounds, and limits of floats."""
 
 import random
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,7 @@ from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.evaluation import residual
-from pyterrier_cwla.model import parse, residuals, scoring
-from pyterrier_cwla.model.residuals import residual_is_a_bound
-from pyterrier_cwla.model.scoring import rank_weights
+from pyterrier_cwla.model import residuals, scoring
 from pyterrier_cwla.model.view import UnknownEffort
 from tests.support.messages import refused
 
@@ -106,19 +104,6 @@ def test_what_a_users_function_says_and_reads_may_change(what, C, A, norm):
         assert after == compute(CWLA(**parts).metric, pair()).tolist() != before
 
 
-def test_weights_of_a_users_function_are_not_kept():
-    told = {"p": 0.5}
-
-    @continuation
-    def told_to(view):
-        return told["p"]
-
-    weights = []
-    for told["p"] in (0.5, 0.25):
-        weights.append(rank_weights(parse("told_to", "continuation"), parse("etg", "aggregation"), "open", 3).tolist())
-    assert weights == [[1, 0.5, 0.25], [1, 0.25, 0.0625]]
-
-
 def test_an_unlimited_supply_is_the_same_for_condensed_lists():
     parts = {"C": "decay(25)", "A": "etg", "effort": "ratio(4)", "max_rel": 2, "norm": "unlimited"}
     of_judged, of_all = CWLA(**parts, judged_only=True), CWLA(**parts)
@@ -185,18 +170,6 @@ def test_what_unseen_items_cost_is_asked_where_it_decides():
             assert values(*case, unseen=unseen).tolist() == pytest.approx(values(*case).tolist(), rel=1e-12)
 
 
-def test_efforts_by_words_alone_leave_residuals_that_bound():
-    @effort
-    def by_words(documents):
-        return documents.words / 4
-
-    metric = CWLA(C="rbp(0.5)", A="etg", max_rel=3, effort="by_words").metric
-    assert residual_is_a_bound(metric)
-    assert metric.needs_words
-    for needs_none in ("unit", "ratio(3)"):
-        assert not CWLA(C="rbp(0.5)", A="etg", max_rel=3, effort=needs_none).metric.needs_words
-
-
 @pytest.mark.parametrize(
     ("frame", "grades"),
     [({"gain": "table({1:1e308,2:1e308})"}, [1, 2]), ({"gain": "table({1:1e308,2:1e308})", "norm": "ideal"}, [1, 2]),
@@ -231,16 +204,7 @@ def test_the_best_of_several_grades_satisfies_whoever_asks_for_a_grade():
     for C in ("rr(rel=2)", "product(rr(rel=2),rbp(1e-9))", "product(rbp(0.9),product(rr(rel=2),rbp(0.9)))"):
         same = {"gains": [1, None, 2], "C": C, "A": "etg", "gain": "binary", "end": 3}
         assert residual(**same) == residual(**same, max_rel=2)
-
-
-def test_rankings_of_several_runs_in_one():
-    qrels, run = drawn(random.Random(1))
-    other = {q: documents[::-1][:3] for q, documents in run.items()}
-    first, second = (aligned(qrels, one, True)[1] for one in (run, other))
-    stack = Rankings.stacked([first, second])
-    metric = CWLA(C="rbp(0.7)", A="erg", max_rel=3, effort="time", lengths=WORDS, unseen=5, norm="ideal").metric
-    apart = [value for one in (first, second) for value in scoring.score(metric, one).tolist()]
-    assert scoring.score(metric, stack).tolist() == apart
+    assert residual([1, None], C="rr(2)", A="etg", gain="binary", max_rel=1) == 0
 
 
 def test_a_metric_cannot_be_changed():
@@ -257,24 +221,6 @@ def test_no_rankings_have_no_scores_and_empty_ones_have_some(parts, end):
             metric = CWLA(C=C, A=A, max_rel=3, end=end, effort=efforts, norm=norm, cutoff=3).metric
             assert scoring.score(metric, Rankings.of_gains([])).tolist() == []
             assert scoring.score(metric, Rankings.of_gains([[], []])).shape == (2,)
-
-
-def test_what_is_known_of_hits_stays_with_them():
-    qrels = {"a": {"d1": 1, "d2": 0, "d3": -1, "d4": 2}, "b": {"d5": 3}, "c": {"d1": 1, "d6": 2}}
-    _, rankings = aligned(qrels, {"a": ["d4", "d7", "d3", "d1", "d2"], "b": ["d5"], "c": ["d0", "d6", "d1"]}, True)
-    condensed = rankings.condensed
-    some = condensed.first(2)
-    fewer = some.only(np.array([True, False, True, False, True]))
-    for one, ranks, listed in (
-        (rankings, [1, 3, 4, 5, 1, 2, 3], None), (condensed, [1, 2, 3, 1, 1, 2], [1, 4, 5, 1, 2, 3]),
-        (some, [1, 2, 1, 1, 2], [1, 4, 1, 2, 3]), (fewer, [1, 1, 2], [1, 1, 3]),
-    ):  # fmt: skip
-        assert one.rank.tolist() == ranks
-        assert listed is None or one.listed_rank.tolist() == listed
-        assert one.pool.grade[one.judgment].tolist() == one.grade.tolist()
-    assert rankings.first(5) is rankings
-    assert Rankings.stacked([rankings, condensed]).judgment.tolist() == [*rankings.judgment, *condensed.judgment]
-    assert Rankings.stacked([rankings, replace(condensed, judgment=None)]).judgment is None
 
 
 def test_rankings_that_hold_something_are_as_among_all():
