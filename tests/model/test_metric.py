@@ -1,6 +1,5 @@
 """Caches of rankings that metrics share, functions that change, costs that are needed, bounds, and limits of floats."""
 
-import random
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -19,30 +18,20 @@ from tests.support.messages import refused
 WORDS = {f"d{n}": words for n, words in enumerate([0, 10, 40, 75, 120, 300, 900, 2000])}
 
 
-def drawn(rng):
-    """Return judgments and a run of eight queries, with long, short and empty rankings."""
-    qrels, run = {}, {}
-    for number in range(8):
-        qid, documents = f"q{number}", rng.sample(sorted(WORDS), 8)
-        judged = documents[: rng.randint(1, 6)]
-        qrels[qid] = {d: rng.choice([-1, 0, 0, 1, 2, 3]) for d in judged}
-        run[qid] = rng.sample(documents, [0, 1, 2, 8][number % 4])
-    return qrels, run
-
-
-def aligned(qrels, run, all_judged):
+def aligned(qrels, run):
+    """Return the rankings of lists of documents in rank order."""
     rows = [(q, d, grade) for q, of in qrels.items() for d, grade in of.items()]
     ranked = [(q, d, -float(rank)) for q, documents in run.items() for rank, d in enumerate(documents)]
     judgments = Judgments(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
-    return judgments.qids, judgments.align(
-        pd.DataFrame(ranked, columns=["query_id", "doc_id", "score"]), all_judged=all_judged
-    )
+    return judgments.align(pd.DataFrame(ranked, columns=["query_id", "doc_id", "score"]), all_judged=True)
+
+
+QRELS = {"a": {"d1": 1, "d2": 3, "d4": 2}, "b": {"d3": 2, "d6": 1}}
+RUN = {"a": ["d2", "d5", "d1"], "b": ["d3"]}
 
 
 def pair():
-    return aligned(
-        {"a": {"d1": 1, "d2": 3, "d4": 2}, "b": {"d3": 2, "d6": 1}}, {"a": ["d2", "d5", "d1"], "b": ["d3"]}, True
-    )[1]
+    return aligned(QRELS, RUN)
 
 
 @pytest.mark.parametrize("C", ["rbp(0.5)", "ap1", "ap1(rel=2)", "ap1(rel=3)", "ap2"])
@@ -141,7 +130,7 @@ def test_nothing_follows_a_short_list_that_needs_words():
             return 100 / documents.words
 
     metric = CWLA(C="rbp(0.5)", A="effort", max_rel=3, effort="shorter", lengths=WORDS, end="stop").metric
-    _, rankings = aligned({"a": {"d1": 1}, "b": {"d1": 1}}, {"a": ["d1", "d2", "d4"], "b": ["d4"]}, False)
+    rankings = aligned({"a": {"d1": 1}, "b": {"d1": 1}}, {"a": ["d1", "d2", "d4"], "b": ["d4"]})
     assert scoring.score(metric, rankings).tolist() == pytest.approx([10 + 2.5 / 2 + 100 / 120 / 4, 100 / 120])
 
 
@@ -170,21 +159,17 @@ def test_what_unseen_items_cost_is_asked_where_it_decides():
             assert values(*case, unseen=unseen).tolist() == pytest.approx(values(*case).tolist(), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("frame", "grades"),
-    [({"gain": "table({1:1e308,2:1e308})"}, [1, 2]), ({"gain": "table({1:1e308,2:1e308})", "norm": "ideal"}, [1, 2]),
-     ({"gain": "table({1:1e308,2:1e308})", "norm": "all", "A": "erg"}, [1, 2]), ({"gain": "burges"}, [1023, 1023, 1023]),
-     ({"gain": "table({1:1e-307})", "norm": "all", "A": "items", "C": "prec(9999)", "end": 1000}, [1])],
-)  # fmt: skip
-def test_sums_and_quotients_that_no_float_holds_are_errors(frame, grades):
-    with pytest.raises(NoFiniteValue, match=r"too large for a floating-point number|infinite"):
-        scoring.score(CWLA(**{"C": "prec(3)", "A": "etg"} | frame).metric, Rankings.of_gains([grades]))
-
-
-@pytest.mark.parametrize("frame", [{"C": "decay(1e17)"}, {"C": "decay(25)", "unseen": 5e-324, "effort": "time"}])
-def test_users_whom_floats_cannot_tell_from_those_who_never_leave(frame):
-    with pytest.raises(NoFiniteValue, match="rounds to 1, so that nobody leaves"):
-        scoring.score(CWLA(**frame, A="etg", max_rel=3, lengths=WORDS).metric, pair())
+def test_what_no_float_holds_is_an_error():
+    large = "too large for a floating-point number"
+    for frame, grades, words in (
+        ({"gain": "table({1:1e308,2:1e308})"}, [1, 2], large), ({"gain": "table({1:1e308,2:1e308})", "norm": "ideal"}, [1, 2], large),
+        ({"gain": "table({1:1e308,2:1e308})", "norm": "all", "A": "erg"}, [1, 2], large), ({"gain": "burges"}, [1023, 1023, 1023], large),
+        ({"gain": "table({1:1e-307})", "norm": "all", "A": "items", "C": "prec(9999)", "end": 1000}, [1], large),
+        ({"C": "decay(1e17)", "max_rel": 1}, [1], "rounds to 1, so that nobody leaves"),
+        ({"C": "decay(25)", "effort": "ratio(4)", "unseen": 5e-324, "max_rel": 1}, [1], "rounds to 1, so that nobody leaves"),
+    ):  # fmt: skip
+        metric = CWLA(**{"C": "prec(3)", "A": "etg"} | frame).metric
+        refused(lambda metric=metric, of=grades: scoring.score(metric, Rankings.of_gains([of])), NoFiniteValue, words)
 
 
 def test_an_end_that_nobody_can_be_followed_to():
@@ -195,8 +180,8 @@ def test_an_end_that_nobody_can_be_followed_to():
 
 
 def test_a_gain_without_a_grade_that_there_may_be():
-    with pytest.raises(BadParameter, match=r"gain='table\({3:1}\)' has no grade up to max_rel=2"):
-        residual([1, None], C="rbp(0.5)", A="etg", gain="table({3:1})", max_rel=2)
+    given = {"C": "rbp(0.5)", "A": "etg", "gain": "table({3:1})", "max_rel": 2}
+    refused(lambda: residual([1, None], **given), BadParameter, "gain='table({3:1})' has no grade up to max_rel=2")
 
 
 def test_the_best_of_several_grades_satisfies_whoever_asks_for_a_grade():
@@ -224,10 +209,10 @@ def test_no_rankings_have_no_scores_and_empty_ones_have_some(parts, end):
 
 
 def test_rankings_that_hold_something_are_as_among_all():
-    qrels, run = drawn(random.Random(1))
-    qids, rankings = aligned(qrels, run, True)
+    qrels = {"unanswered": {"d1": 1}, "a": QRELS["a"], "neither": {"d3": 2}, "b": QRELS["b"], "nor": {"d0": 0}}
+    rankings = aligned(qrels, RUN)
     answered = rankings.answered
-    assert answered.place.tolist() == [number for number, qid in enumerate(qids) if run[qid]]
+    assert answered.place.tolist() == [1, 3]
     assert answered.pool.grade[answered.judgment].tolist() == answered.grade.tolist()
     for frame in ({"norm": "ideal"}, {"judged_only": True}, {"cutoff": 2}):
         metric = CWLA(C="rbp(0.7)", A="erg", max_rel=3, effort="time", lengths=WORDS, unseen=5, **frame).metric
