@@ -340,7 +340,7 @@ def test_both_sides_of_residuals_of_signed_gains(C):
 LEAVE_WITH_EFFORT = ("decay", *reference.LEFT, *reference.SHARES)
 LEAVE_WITH_EFFORT = {C: parts for C, parts in CONTINUATIONS.items() if parts[0] in LEAVE_WITH_EFFORT}
 LEAVE_WITH_EFFORT |= listed("product(rr,decay(40))")
-OTHERS = listed("rbp(0.8) rr cascade(0.7) ap2 carterette3(0.4) inst(1) insq(3) prec(4) bpm(0.77,90.5)")
+OTHERS = listed("rbp(0.8) rr cascade(0.7) ap2 carterette3(0.4) inst(1) insq(3) prec(4)")
 
 
 @pytest.mark.slow

@@ -54,16 +54,6 @@ def until(view, T: float):
     return np.where(view.E < T, 1 / (1 + view.e / 9), 0.0)
 
 
-@continuation
-def undeclared_decay(view, h: float):
-    return 2 ** (-view.e / h)
-
-
-@continuation(gives_survival=True)
-def undeclared_weibull(view, shape: float, scale: float):
-    return np.exp(-((view.E / scale) ** shape))
-
-
 @aggregation
 def second_thoughts(view, share: float):
     return share * view.best + (1 - share) * view.G / view.i
@@ -157,19 +147,25 @@ def test_users_leave_at_an_item_or_after_infinitely_many():
 
 def test_whoever_leaves_for_other_reasons_never_leaves():
     """Under ap2, rr and cascade, users who never leave contribute 0 (docs/conventions.rst, Unseen items)."""
-    same = {"efforts": [1, 1], "A": "etg", "judged": [0.5, 0.5]}
+    same = {"efforts": [1, 1], "judged": [0.5, 0.5]}
     for C in ("ap2", "rr", "cascade(1)", "carterette3(0.5)"):
-        assert score([0.5, 0], C=C, unseen=0, **same) == pytest.approx(score([0.5, 0], C=C, unseen=1, **same))
-    assert score([0.5, 0], C="bpm(5,10)", unseen=0, **same) == 0
+        found, expected = (score([0.5, 0], C=C, A="etg", unseen=unseen, **same) for unseen in (0, 1))
+        assert found == pytest.approx(expected)
+    for A in ("etg", "erg", "avg", "max", "smeared(3)"):
+        assert score([0.5, 0], C="bpm(5,10)", A=A, unseen=0, **same) == 0
 
 
-@pytest.mark.parametrize("C", ["undeclared_decay(9)", "undeclared_weibull(0.7,20)"])
-@pytest.mark.parametrize("A", ["etg", "avg", "effort"])
-def test_of_own_functions_it_is_not_known_whether_users_leave_unless_they_say_so(C, A):
-    with pytest.raises(NoFiniteValue, match=r"unseen= above 0 .*, end='stop', .* state eventually_leaves=True"):
-        score([0.5, 0], efforts=[1, 2], C=C, A=A, unseen=0)
-    for way_out in ({"unseen": 5}, {"unseen": 0, "end": 9}, {"unseen": 0, "end": "stop"}):
-        assert np.isfinite(score([0.5, 0], efforts=[1, 2], C=C, A=A, **way_out)), way_out
+@pytest.mark.parametrize(
+    ("function", "parameters", "facts"), [(own_decay, [9], {}), (own_weibull, [0.7, 20], {"gives_survival": True})]
+)
+def test_of_own_functions_it_is_not_known_whether_users_leave_unless_they_say_so(function, parameters, facts):
+    C = continuation(**facts)(function.function)(*parameters)
+    same = {"grades": [0.5, 0], "efforts": [1, 2], "C": C}
+    for A in ("etg", "avg", "effort"):
+        with pytest.raises(NoFiniteValue, match=r"unseen= above 0 .*, end='stop', .* state eventually_leaves=True"):
+            score(**same, A=A, unseen=0)
+        for way_out in ({"unseen": 5}, {"unseen": 0, "end": 9}, {"unseen": 0, "end": "stop"}):
+            assert np.isfinite(score(**same, A=A, **way_out)), way_out
 
 
 @pytest.mark.parametrize("A", STEADY)

@@ -287,7 +287,6 @@ def test_a_function_within_one_of_ours_gets_new_results():
             assert score([0, 1], C="prec(2)", A="utility(told_discount)") == worth / 2**power
     assert specs[0] != specs[1]
     assert str(specs[0]) == str(specs[1])
-    assert not specs[0].built_in
 
 
 def test_measures_differ_by_the_values_of_closures():

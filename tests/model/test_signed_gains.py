@@ -88,22 +88,20 @@ def test_functions_of_users():
         seen.extend(np.ravel(grade).tolist())
         return np.asarray(grade) - 0.5
 
-    measure = CWLA(C="rbp(0.5)", A="etg", gain="balance")
-    assert of_one(measure, "bad", "good", "pooled", "unknown") == -0.5 + 0.25
-    assert set(seen) == {0, 1}
-    assert of_one(CWLA(C="rbp(0.5)", A="etg", gain=balance()), "unknown", "bad") == -0.25
-
     @gain
     def unsigned(grade):
         return np.asarray(grade) - 2.0
-
-    refused(lambda: of_one(CWLA(C="rbp(0.5)", A="etg", gain="unsigned"), "good"), BadParameter, "@gain(signed=True)")
 
     @gain(signed=True)
     def endless(grade):
         return np.full(np.shape(grade), -np.inf)
 
-    refused(lambda: of_one(CWLA(C="rbp(0.5)", A="etg", gain="endless"), "good"), BadParameter, "an infinite gain.")
+    rbp = CWLA(C="rbp(0.5)", A="etg", gain="balance")
+    assert of_one(rbp, "bad", "good", "pooled", "unknown") == -0.5 + 0.25
+    assert set(seen) == {0, 1}
+    assert of_one(rbp(gain=balance()), "unknown", "bad") == -0.25
+    refused(lambda: of_one(rbp(gain="unsigned"), "good"), BadParameter, "@gain(signed=True)")
+    refused(lambda: of_one(rbp(gain="endless"), "good"), BadParameter, "an infinite gain.")
     refused(lambda: gain(signed=1)(lambda grade: grade), BadParameter)
 
 
