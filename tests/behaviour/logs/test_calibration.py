@@ -455,6 +455,8 @@ def test_what_is_left_out_is_counted():
     (dict(depth="click"), "depth='click' is no choice of summaries. Near: 'clicked'"),
     (dict(until="clicks"), "until='clicks' is no time of leaving. Near: 'click'"),
     (dict(beyond="drop"), "beyond='drop' is no treatment"),
+    (dict(min_clicks=0, until="click"), "1 or more with until='click'"),
+    (dict(min_clicks=-1), "min_clicks=-1 must be a whole number"),
     (dict(shapes=["gamma"]), "no shape 'gamma'"),
     (dict(confidence=95), "confidence=95 must be between 0 and 1"),
     (dict(resamples=0), "resamples=0 must be a whole number"),

@@ -232,14 +232,6 @@ def test_without_times_seconds_add_up_down_the_list():
     refused(lambda: stays(untimed), BadLog, "no column 'time'")
 
 
-@pytest.mark.parametrize("asked,said", [
-    (dict(until="ende"), "until='ende' is no time of leaving. Near: 'end'"),
-    (dict(beyond="drop"), "beyond='drop' is no treatment"),
-    (dict(min_clicks=0, until="click"), "1 or more with until='click'"),
-    (dict(min_clicks=-1), "min_clicks=-1 must be a whole number"),
-    (dict(max_seconds=0), "max_seconds=0 must be above 0"),
-])  # fmt: skip
-def test_what_cannot_be_asked_is_an_error(asked, said):
-    refused(lambda: stays(log_of(*ITEMS), **asked), BadParameter, said)
+def test_what_is_no_stay_or_shape():
     refused(lambda: fit(Stays.from_seconds([1, 2]), "weibul"), BadParameter, "no shape 'weibul'")
     refused(lambda: Stays.from_seconds([10], [5]), BadParameter, "entry ≤ lower ≤ upper ≤ limit")
