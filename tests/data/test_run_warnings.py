@@ -12,8 +12,6 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
 
 from pyterrier_cwla import CWLA, TBG, evaluate, explain, out_of_fold, scorer, stream
-from pyterrier_cwla.data.alignment import Judgments
-from pyterrier_cwla.data.rows import Rows
 from pyterrier_cwla.errors import MissingLength, NotPassed
 from pyterrier_cwla.evaluation import stop_distribution
 from pyterrier_cwla.learning import EvalMeasure
@@ -118,15 +116,6 @@ def test_runs_have_names_and_parts_of_a_run_add_up(tmp_path, monkeypatch):
     runs = [as_pyterrier(UNKNOWN), as_pyterrier(RUN)]
     (message,) = told(lambda: pt.Experiment(runs, topics, as_pyterrier(QRELS), [RBP, RBP(C="rr"), nDCG @ 10]))
     assert message.startswith("no document of the run is judged")
-
-
-@pytest.mark.parametrize("scores", [lambda score: score, lambda score: score * 0, lambda score: -score])
-def test_parts_count_all_judged_documents_in_the_top_ten(scores):
-    judgments = Judgments(QRELS)
-    run = RUN.assign(score=scores(RUN.score))
-    (expected,) = judgments.counts(Rows.from_run(run, judgments.index), all_judged=True)
-    parts = [Rows.from_run(part, judgments.index) for _, part in run.groupby("query_id")]
-    assert sum(judgments.overlaps_of_parts(rows)[0].judged for rows in parts) == expected.judged > 0
 
 
 @pytest.mark.slow

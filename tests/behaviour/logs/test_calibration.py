@@ -76,26 +76,19 @@ def test_known_parameters_lie_in_their_intervals(parameters, seed, more):
 
 
 @pytest.mark.slow
-def test_down_to_the_last_click_clicks_are_too_many():
-    """The last click is always counted: a bias of +0.007 with the values of Table 1; depth="seen" has no bias."""
-    (log,) = logs(1, 4000, sessions=1, seed=3)
+def test_what_is_biased_and_what_is_not():
+    """The last click is always counted (+0.007). Only users who stay have sessions with five clicks, as the paper has them."""
+    (log,) = logs(1, 2000, sessions=1, seed=4)
     clicked, seen = (calibrate(log, depth=depth, shapes=(), resamples=100) for depth in ("clicked", "seen"))
     for name in ("p_click_relevant", "p_click_nonrelevant"):
-        assert 0.005 < clicked[name, "pooled"].value - seen[name, "pooled"].value < 0.009
+        assert 0.004 < clicked[name, "pooled"].value - seen[name, "pooled"].value < 0.01
         assert TABLE_1[name] in seen[name, "pooled"]
         assert clicked[name, "pooled, all seen"] == seen[name, "pooled"]
     assert any("it is too high" in note for note in clicked.notes)
-
-
-@pytest.mark.slow
-def test_half_lives_as_the_paper_has_them_are_too_long():
-    """Only users who stay have sessions with five clicks; short sessions are missing."""
-    (log,) = logs(1, 2000, sessions=1, seed=4)
-    found = calibrate(log, shapes=(), resamples=100)
-    assert 224 in found["half_life"]
-    assert found["half_life", "as the paper"].low > 250
+    assert 224 in clicked["half_life"]
+    assert clicked["half_life", "as the paper"].low > 250
     proxy = calibrate(log, until="click", shapes=(), resamples=100)["half_life"]
-    assert 0.94 < proxy.value / found["half_life"].value < 1  # the time after the last click is missing
+    assert 0.94 < proxy.value / clicked["half_life"].value < 1  # the time after the last click is missing
     for more in (dict(min_clicks=1), dict(beyond="condition"), dict(max_seconds=600), dict(min_clicks=0)):
         assert 224 in calibrate(log, shapes=(), resamples=100, **more)["half_life"], more
 

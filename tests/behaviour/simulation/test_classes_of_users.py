@@ -14,7 +14,6 @@ from pyterrier_cwla.behaviour.simulation.user_paths import Luck
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.rendering.numbers import percent
 from tests.behaviour.simulation.test_simulator import quietly
-from tests.measures.test_intents import GRADED, diversity, given
 from tests.support.messages import refused
 
 QRELS = {"q": {"a": 1, "c": 1}, "r": {"b": 1, "x": 1}}
@@ -34,81 +33,34 @@ INTENTS = pd.DataFrame(
 SHARES = {"q": {"x": 0.25, "y": 0.45, "unjudged": 0.3}, "r": {"one": 0.9, "two": 0.1}}
 
 
-def moments(phi, grades):
-    """Return mean and variance of the gain of users who see each next item with probability φ, from a loop."""
-    mean = second = seen = 0.0
-    for rank, grade in enumerate(grades):
-        seen += grade
-        leaves = phi**rank * (1 - phi) if rank < len(grades) - 1 else phi**rank
-        mean += leaves * seen
-        second += leaves * seen**2
-    return mean, second - mean**2
-
-
-#: Grades of each ranking, as each class of users sees it.
-GRADES = {("one", "q"): (1, 0, 1), ("other", "q"): (0, 1, 1), ("one", "r"): (0, 1), ("other", "r"): (1, 0)}
-OF_INTENTS = {
-    ("one", "q"): {"x": (1, 0, 0), "y": (0, 0, 1), "no judged intent": (0, 0, 0)},
-    ("other", "q"): {"x": (0, 1, 0), "y": (0, 0, 1), "no judged intent": (0, 0, 0)},
-    ("one", "r"): {"one": (0, 1), "two": (0, 0)},
-    ("other", "r"): {"one": (1, 0), "two": (0, 0)},
-}
-CASES = {
-    "mixture": (QRELS, BOTH, {
-        pair: {"hasty": (0.25, 0.2, listed), "patient": (0.75, 0.9, listed)} for pair, listed in GRADES.items()
-    }),
-    "intents": (INTENTS, IntentAware(measure=USER, weights=SHARES), {
-        pair: {intent: (SHARES[pair[1]].get(intent, 0.3), 0.8, listed) for intent, listed in of.items()}
-        for pair, of in OF_INTENTS.items()
-    }),
-}  # fmt: skip
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
-@pytest.mark.parametrize("case", CASES)
-def test_mean_and_variance_within_and_between(case, sampling):
-    qrels, measure, classes = CASES[case]
-    found = quietly(qrels, RUNS, measure, users=200_000, sampling=sampling, seed=3)
-    assert found.by_query["analytic"].tolist() == evaluate(qrels, RUNS, [measure], by_query=True).iloc[:, 0].tolist()
-    for pair, of in classes.items():
-        row, variance, by_class = found.by_query.loc[pair], found.variance.loc[pair], found.by_class.loc[pair]
-        assert set(by_class.index) == set(of)
-        shares = np.array([share for share, _, _ in of.values()])
-        means, variances = np.array([moments(phi, listed) for _, phi, listed in of.values()]).T
-        np.testing.assert_allclose(by_class.loc[[*of], "share"], shares, atol=0.005)
-        np.testing.assert_allclose(by_class.loc[[*of], "score"], means, atol=0.01)
-        mean = shares @ means
-        assert row["score"] == pytest.approx(mean, abs=6 * row["error"])
-        assert row["analytic"] == pytest.approx(mean)
-        assert row["error"] < 0.003
-        assert variance["within"] == pytest.approx(shares @ variances, abs=0.01)
-        assert variance["between"] == pytest.approx(shares @ (means - mean) ** 2, abs=0.01)
-        assert variance["total"] == pytest.approx(row["score_sd"] ** 2, rel=1e-4)
-
-
-def test_variances_are_those_of_the_users():
-    found = quietly(QRELS, RUNS, BOTH, users=999, keep=True)
+@pytest.mark.parametrize(("qrels", "measure"), [(QRELS, BOTH), (INTENTS, IntentAware(measure=USER, weights=SHARES))])
+def test_scores_and_variances_are_those_of_the_users(qrels, measure, sampling):
+    found = quietly(qrels, RUNS, measure, users=4000, keep=True, sampling=sampling)
+    row = found.by_query
+    assert row["analytic"].tolist() == evaluate(qrels, RUNS, [measure], by_query=True).iloc[:, 0].tolist()
+    assert ((row["score"] - row["analytic"]).abs() <= 5 * row["error"] + 1e-12).all()
     users = found.users(run="other")
     groups = users.groupby(["query_id", "class"])["score"]
-    shares = groups.size() / 999
+    shares = groups.size() / 4000
     overall = users.groupby("query_id")["score"].mean()
     within = (shares * groups.var(ddof=0)).groupby("query_id").sum()
     between = (shares * groups.mean().sub(overall, level="query_id") ** 2).groupby("query_id").sum()
-    variance = found.variance.loc["other"]
+    variance, by_class = found.variance.loc["other"], found.by_class.loc["other"].sort_index()
     np.testing.assert_allclose(variance["within"], within, rtol=1e-12)
     np.testing.assert_allclose(variance["between"], between, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(variance["total"], users.groupby("query_id")["score"].var(ddof=0), rtol=1e-12)
-    by_class = found.by_class.loc["other"]
     np.testing.assert_allclose(by_class["share"], shares, rtol=1e-12)
     np.testing.assert_allclose(by_class["items"], users.groupby(["query_id", "class"])["items"].mean(), rtol=1e-12)
     assert list(by_class.index.names) == ["query_id", "class"]
+    expected = SHARES["q"] if measure != BOTH else BOTH.params["weights"]
+    assert by_class.loc["q", "share"].tolist() == pytest.approx(
+        [expected.get(c, 0.3) for c in by_class.loc["q"].index], abs=0.03
+    )
     mean = found.variance.groupby("run").mean()
     low, high = sorted((mean["between"] / mean["total"]).tolist())
-    shares = f"{percent(low, 0)} to {percent(high, 0)}"
-    assert f"{shares} of the variance of the scores is between the classes" in found.notes[-1]
-    still = quietly(QRELS, RUNS, Mixture(measures={"a": "P@1", "b": "P@1"}), users=10)
-    assert still.notes[-1] == "All users of a run have the same score."
+    shown = f"{percent(low, 0)} to {percent(high, 0)}"
+    assert f"{shown} of the variance of the scores is between the classes" in found.notes[-1]
 
 
 def test_users_of_a_class_are_users_of_its_measure():
@@ -138,12 +90,14 @@ def test_users_who_click_and_mixtures_of_mixtures():
     assert same.by_class.equals(found.by_class)
 
 
-def test_a_class_without_users():
+def test_a_class_without_users_and_users_of_one_score():
     found = quietly(QRELS, RUNS, BOTH(weights={"hasty": 0, "patient": 1}), users=50)
     alone = quietly(QRELS, RUNS, PATIENT, users=50)
     assert found.by_query.equals(alone.by_query)
     assert found.by_class.xs("hasty", level="class")["score"].isna().all()
     assert (found.variance["between"] == 0).all()
+    still = quietly(QRELS, RUNS, Mixture(measures={"a": "P@1", "b": "P@1"}), users=10)
+    assert still.notes[-1] == "All users of a run have the same score."
 
 
 def test_drawn_classes_have_the_shares():
@@ -185,34 +139,14 @@ def test_calibrations_of_simulated_topics_are_recovered():
     np.testing.assert_allclose(scores["calibrated"], scores["truth"], rtol=0.15)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
-@pytest.mark.parametrize(
-    "inner", ["ERR", "CWLA(C='inst(2)',A='erg',max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)", "nDCG@5"]
-)
-def test_the_mean_of_the_users_is_the_measure(inner, sampling):
-    run, qrels = diversity(7, GRADED)
-    keep = qrels.query_id.isin(["1", "2", "3"])
-    weights = given(qrels)
-    for measure in (IntentAware(measure=inner), IntentAware(measure=inner, weights=weights)):
-        found = quietly(qrels[keep], run, measure, users=20_000, sampling=sampling, seed=1)
-        expected = evaluate(qrels[keep], run, [measure], by_query=True).droplevel("run").iloc[:, 0]
-        for (_, query), row in found.by_query.iterrows():
-            assert row["analytic"] == expected[query]
-            assert row["score"] == pytest.approx(expected[query], abs=5 * row["error"] + 1e-12)
-        p, mean = found.by_class["share"], found.by_class["score"]
-        np.testing.assert_allclose(
-            (p * mean).groupby("query_id").sum(), found.by_query["score"].droplevel("run").sort_index()
-        )
-    assert expected.max() > 0
-
-
-def test_users_of_an_intent_are_users_of_the_inner_measure():
+@pytest.mark.parametrize("inner", [USER, "ERR", "nDCG@5"])
+def test_users_of_an_intent_are_users_of_the_inner_measure(inner):
     """A user has the same draws as in a simulation with the judgments of the intent alone."""
-    mixed = quietly(INTENTS, RUNS["one"], IntentAware(measure=USER, weights=SHARES), users=500, keep=True).users("q")
+    measure = IntentAware(measure=inner, weights=SHARES)
+    mixed = quietly(INTENTS, RUNS["one"], measure, users=500, keep=True).users("q")
     for intent in ("x", "y"):
         own = INTENTS[(INTENTS.query_id == "q") & (INTENTS.iteration == intent)].drop(columns="iteration")
-        alone = quietly(own, RUNS["one"], USER, users=500, keep=True).users()
+        alone = quietly(own, RUNS["one"], inner, users=500, keep=True).users()
         mine = mixed["class"] == intent
         assert mixed[mine].drop(columns="class").equals(alone[mine])
         assert mine.any()
