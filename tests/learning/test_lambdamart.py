@@ -257,6 +257,7 @@ def test_the_measure_of_a_round_is_that_of_evaluate(measure):
     assert EvalMeasure(name).measure == EvalMeasure(measure).measure
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("measure", "options", "error", "says"), [
     ("TBG", {}, MissingLength, "doc_length"),
     ("TBG", {"doc_length": [10]}, BadParameter, "doc_length has 1 values, but there are 4 rows"),
@@ -385,35 +386,6 @@ def test_gradients_of_intents_are_sums_over_pairs(inner, weights):
             pairs=pairs, qrels=qrels, qid=qid, docno=docno, doc_length=words,
         )  # fmt: skip
         assert_gradients_are_those_of_loops(objective, np.zeros(len(qid)), pred, sizes, grades)
-
-
-def training(seed):
-    """Return features, query, document, highest grade and judgments; each intent has a feature of its own."""
-    rng = np.random.default_rng(seed)
-    X, qid, docno = rng.normal(size=(480, 3)), np.repeat(np.arange(40), 12).astype(str), np.arange(480).astype(str)
-    grades = (X[:, :2] + 0.3 * rng.normal(size=(480, 2)) > 1).astype(int)
-    judged = [(qid[row], docno[row], grades[row, t], str(t)) for row in range(480) for t in (0, 1)]
-    return X, qid, docno, grades.max(axis=1), pd.DataFrame(judged, columns=COLUMNS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("library", [
-    lightgbm.LGBMRanker(n_estimators=20, min_child_samples=5, n_jobs=1, verbosity=-1), xgboost.XGBRanker(n_estimators=20, n_jobs=1)
-], ids=["lightgbm", "xgboost"])  # fmt: skip
-def test_training_raises_the_measure_of_intents(library):
-    (X, qid, docno, y, qrels), (X_, qid_, docno_, y_, qrels_) = training(seed=0), training(seed=1)
-    measure = IntentAware(measure="RR", weights={query: {"0": 0.9, "1": 0.1} for query in set(qid)})
-    mixed = np.random.default_rng(1).permutation(len(X))
-    trained = GroupedRanker(library, objective=LambdaMART(measure, qrels=qrels))
-    pred = trained.fit(X[mixed], y[mixed], qid=qid[mixed], docno=docno[mixed]).predict(X_)
-
-    def value(scores):
-        run = pd.DataFrame({"query_id": qid_, "doc_id": docno_, "score": scores})
-        return evaluate(qrels_, run, [measure]).iloc[0, 0]
-
-    assert value(pred) > 1.5 * value(X_[:, 2])
-    assert value(pred) > value(X_[:, 0] + X_[:, 1])  # most users have the first intent
-    assert trained.score(X_, y_, qid=np.char.add("other ", qid_), docno=docno_) > 0.5  # nDCG of the labels
 
 
 def test_numbers_as_ids():

@@ -4,11 +4,12 @@ import copy
 import pickle
 import sys
 from contextlib import suppress
+from itertools import zip_longest
 
 import numpy as np
 import pytest
 
-from pyterrier_cwla import aggregation, register_lengths
+from pyterrier_cwla import register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, MissingCost, MissingLength
 from pyterrier_cwla.learning import LambdaMART, LambdaScheme, lambda_loss, training_rows
 from pyterrier_cwla.learning.neural import padded_weights
@@ -32,10 +33,7 @@ def lists(seed=0, sizes=(7, 1, 4, 9, 2)):
     """Return grades in predicted order, and the same padded with 0."""
     rng = np.random.default_rng(seed)
     grades = [rng.choice([0, 0, 1, 2, 3], n).astype(float) for n in sizes]
-    padded = np.zeros((len(sizes), max(sizes)))
-    for row, own in zip(padded, grades):
-        row[: len(own)] = own
-    return grades, padded
+    return grades, np.array([*zip_longest(*grades, fillvalue=0.0)]).T
 
 
 def by_definition(measure, grades, monkeypatch):
@@ -95,16 +93,6 @@ def test_padding_does_not_change_the_weights_of_measures_that_are_not_refused(tm
 @pytest.mark.every_case
 def test_measures_that_depend_on_the_length_of_lists_are_refused(measure, says):
     refused(lambda: LambdaScheme(measure), BadParameter, says)
-
-
-def test_functions_of_users_with_an_open_end_are_taken():
-    @aggregation
-    def first_impression(view):
-        return view.G / (1 + view.i)
-
-    measure = "CWLA(C='rbp(0.8)',A='first_impression',max_rel=3)"
-    assert LambdaScheme(measure).weights([[0, 2]]).max() > 0
-    refused(lambda: LambdaScheme(f"{measure[:-1]},end='stop')"), BadParameter, "all users leave")
 
 
 def test_a_scheme_has_the_errors_of_measures_and_travels(monkeypatch):

@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 from xgboost import XGBRanker
 
-from pyterrier_cwla import TBG, CannotScore, CWLAError, CWLAWarning, register_lengths, scorer
+from pyterrier_cwla import TBG, CannotScore, CWLAError, CWLAWarning, IntentAware, register_lengths, scorer
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength, NotPassed, UnknownSpec
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
 from pyterrier_cwla.learning.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker, _scorer
@@ -87,41 +87,24 @@ NAMES = ("qid", "docno", "doc_length")
 VALIDATION = dict(eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("piped", [False, True])
-def test_measures_of_rankers_and_grids_read_the_default_table_in_new_processes(piped):
-    ranker, name = GroupedRanker(LIGHTGBM, objective="TBG", eval_measure="TBG(half_life=60)"), "objective"
-    if piped:
-        ranker, name = make_pipeline(StandardScaler(), GroupedRanker(LIGHTGBM)), "groupedranker__objective"
-    y = ROWS.indexed("qid", "docno")
-    grid = {"param_grid": {name: ["TBG", "nDCG@10"]}, "cv": GroupKFold(2), "scoring": scorer("TBG") if piped else None}
-    grid["error_score"] = "raise"
-    register_lengths(dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
-    here, there = (GridSearchCV(ranker, n_jobs=n, **grid).fit(ROWS.X, y, groups=ROWS.qid) for n in (1, 2))
-    assert list(here.cv_results_["mean_test_score"]) == list(there.cv_results_["mean_test_score"])
-    folds = list(GroupKFold(2).split(ROWS.X, y, ROWS.qid))
-    search = GridSearchCV(ranker, **{**grid, "cv": 3})
-    nested = cross_validate(search, ROWS.X, y, cv=folds, n_jobs=2, return_estimator=True, error_score="raise")
-    register_lengths(None)
-    sent = nested["estimator"][0].best_estimator_
-    assert not any("_default_lengths" in vars(one) for one in (sent, getattr(sent, "_final_estimator", sent)))
-
-
 @pytest.mark.slow
 def test_only_estimators_that_are_not_fitted_carry_the_default_table():
     ranker = GroupedRanker(LIGHTGBM)
     table = register_lengths(dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
-    sent, fitted = (pickle.dumps(one) for one in (ranker, clone(ranker).fit(ROWS.X, ROWS.indexed())))
+    by_text = clone(ranker).set_params(objective="TBG", eval_measure="TBG(half_life=60)")
+    sent, texts, fitted = map(pickle.dumps, (ranker, by_text, clone(ranker).fit(ROWS.X, ROWS.indexed())))
     register_lengths(None)
     assert "_default_lengths" not in vars(ranker)
-    by_text = pickle.loads(pickle.dumps(GroupedRanker(LIGHTGBM, objective="TBG", eval_measure="TBG(half_life=60)")))
-    assert (by_text.objective, by_text.eval_measure) == ("TBG", "TBG(half_life=60)")  # texts without a default table
+    assert by_text.objective == pickle.loads(pickle.dumps(by_text)).objective == "TBG"
     assert "_default_lengths" not in vars(pickle.loads(fitted))
     there = clone(pickle.loads(sent)).set_params(objective="TBG", eval_measure="TBG")
     assert there._default_lengths.content == table.content
     there.fit(ROWS.X, ROWS.indexed("qid", "docno"))
     here = clone(ranker).set_params(objective=TBG(lengths=table)).fit(ROWS.X, ROWS.indexed("qid", "docno"))
+    of_text = pickle.loads(texts).fit(ROWS.X, ROWS.indexed("qid", "docno"))
+    assert str(of_text.eval_measure) == "TBG(half_life=60)"
     assert np.array_equal(there.predict(ROWS.X), here.predict(ROWS.X))
+    assert np.array_equal(of_text.predict(ROWS.X), here.predict(ROWS.X))
     assert there.score(ROWS.X, ROWS.indexed("qid", "docno")) == here.score(ROWS.X, ROWS.indexed("qid", "docno"))
 
 
@@ -395,19 +378,32 @@ def test_copies_and_pickles_predict_the_same(ranker, objective):
 
 
 BY_TABLE = TBG(lengths=dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
+JUDGED = {
+    "query_id": ROWS.qid,
+    "doc_id": ROWS.docno,
+    "relevance": ROWS.y.astype(int),
+    "iteration": np.char.add(ROWS.qid, "/0"),
+}
+BY_INTENT = LambdaMART(IntentAware(measure="ERR"), qrels=pd.DataFrame(JUDGED))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", ["TBG", LambdaMART("TBG", pairs="all", truncation_level=3), BY_TABLE], ids=str)
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "objective", ["TBG", LambdaMART("TBG", pairs="all", truncation_level=3), BY_TABLE, BY_INTENT], ids=str
+)
 def test_an_objective_sees_the_documents_of_the_sorted_rows(objective):
     names = ("qid", "docno") if objective is BY_TABLE else NAMES
     order = ROWS.order_by_docno
     X, y, length = ROWS.X[order], ROWS.y[order], ROWS.doc_length[order]
-    bound = (objective if isinstance(objective, LambdaMART) else LambdaMART("TBG")).bound(doc_length=length)
+    bound = objective if isinstance(objective, LambdaMART) else LambdaMART("TBG")
+    bound = bound.bound(doc_length=length, docno=ROWS.docno[order], qid=ROWS.qid[order])
     own = clone(LIGHTGBM).set_params(objective=bound, metric="None").fit(X, y, group=ROWS.sizes)
     ours = trained(LIGHTGBM, names=names, objective=objective)
     np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
     assert ours.ranker_.objective.docno is ours.ranker_.objective.doc_length is None
+    if objective is BY_INTENT:  # labels have no intents, so that nDCG is the score
+        assert ours.score(OTHER.X, OTHER.indexed()) == scorer("nDCG")(own, OTHER.X, OTHER.indexed())
     if objective == "TBG":  # a pickle without documents, which would be as large as the training data
         assert len(pickle.dumps(ours)) < 2 * len(pickle.dumps(trained(LIGHTGBM)))
     data = xgboost.DMatrix(X, y, group=ROWS.sizes, weight=OF_QUERIES)
@@ -557,6 +553,7 @@ BAD = [
 ]  # fmt: skip
 
 
+@pytest.mark.every_case
 @BOTH
 @pytest.mark.parametrize("options, passed, kind, text", BAD, ids=[case[3][:40] for case in BAD])
 def test_an_error_says_what_is_wrong_and_where(ranker, options, passed, kind, text):

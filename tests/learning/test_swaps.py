@@ -12,10 +12,8 @@ from pyterrier_cwla import CWLA, aggregation, continuation
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.learning.swaps import by_pairs, by_paths, by_rank_weights, by_scoring_anew, by_sums, way_to_swap
+from pyterrier_cwla.learning.swaps import by_pairs, by_scoring_anew, way_to_swap
 from pyterrier_cwla.learning.training_rows import TrainingRows
-from pyterrier_cwla.measures.declarations import metric_of
-from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model.language import TABLES
 from pyterrier_cwla.model.view import UnknownEffort
 from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, EFFORTS, parsed, takes_signed_gains
@@ -86,19 +84,6 @@ def test_every_continuation_with_every_aggregation(C, gains):
         with suppress(CWLAError):  # no finite value; other tests check the error
             swaps += compared(C, A, rng, labels, pairs=4, **options)[1]
     assert swaps > 20
-
-
-@pytest.mark.parametrize(("way", "measures"), [
-    (by_rank_weights, ("nDCG@10", "RBP(rel=1)", "INSQ(max_rel=2)", "CWLA(C='rbp(0.8)',A='avg',max_rel=2)")),
-    (by_sums, ("ERR@10", "TBG", "Cascade(max_rel=2)", "AdaptiveGRBP(effort='ratio(4)')")),
-    (by_paths, ("INST(max_rel=2)", "AP@10", "AdaptiveGAP(effort='ratio(4)')", "CWLA(C='rr',A='etg',gain='binary')")),
-    (by_pairs, ("UMeasure(T=99,max_rel=2,effort='reading')", "CWLA(C='inst(1)',A='erg',max_rel=2,end=12)@4")),
-    (by_scoring_anew, ("CWLA(C='inst(1)',A='utility(log2)',max_rel=2)", "CWLA(C='ap1',A='max',max_rel=2)")),
-])  # fmt: skip
-@pytest.mark.every_case
-def test_the_way_that_is_fast_enough_is_taken(way, measures):
-    for measure in measures_of(list(measures)):
-        assert way_to_swap(metric_of(measure), 100) is way
 
 
 READING = {"effort": "reading(20,0.1,0.9,0.4)"}

@@ -12,7 +12,6 @@ import pytest
 from pyterrier_cwla import LengthsArtifact, lengths_of_index
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.files.formats import read_pisa_index
-from pyterrier_cwla.pipelines import DocLength
 from tests.support.messages import refused
 
 pyterrier_pisa = pytest.importorskip("pyterrier_pisa", reason="PISA has wheels for Linux on x86-64 only")
@@ -71,18 +70,6 @@ def test_lengths_of_vaswani(data, tmp_path):
     assert as_dict(lengths) == table.astype(float).to_dict()
     shared = LengthsArtifact.save(lengths, tmp_path / "lengths")
     assert pt.Artifact.load(str(shared.path)).lengths.mean == lengths.mean == pytest.approx(41.925, abs=5e-4)
-
-
-def test_a_cutoff_reaches_the_index_through_lengths(index):
-    """Documents of one score may differ at the cutoff, and PISA's threads return topics in any order."""
-    topics = pd.DataFrame({"qid": ["1", "2"], "query": ["fox dogs", "jumps usa"]})
-    pipeline = (index.bm25() >> DocLength(lengths_of_index(index))) % 5
-    compiled = pipeline.compile()
-    assert [type(stage).__name__ for stage in compiled] == ["PisaRetrieve", "DocLength"]
-    assert compiled[0].num_results == 5
-    ranked = [found(topics)[["qid", "rank", "score"]].sort_values(["qid", "rank"]) for found in (compiled, pipeline)]
-    pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in ranked))
-    assert compiled(topics).doc_length.notna().all()
 
 
 @pytest.mark.every_case
