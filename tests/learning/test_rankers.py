@@ -213,17 +213,14 @@ def test_with_docnos_rows_are_as_trec_eval_settles_ties(ranker):
     np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
 
 
-@pytest.mark.parametrize("named", [
-    lambda numbers: numbers.astype(float),
-    lambda numbers: pd.Categorical(numbers),
-    lambda numbers: numbers.tolist(),
-    lambda numbers: np.array([str(n) if n > 5 else int(n) for n in numbers], object),
-], ids=["floats", "categories", "a list", "numbers and text"])  # fmt: skip
-def test_ids_of_any_type_name_queries(named):
-    qid = named(np.array([int(q[1:]) for q in ROWS.qid]))
-    ours = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=qid)
-    np.testing.assert_array_equal(ours.predict(ROWS.X), trained(LIGHTGBM).predict(ROWS.X))
-    assert ours.score(ROWS.X, ROWS.y, qid=qid) == pytest.approx(ours.score(ROWS.X, ROWS.y, qid=ROWS.qid), abs=1e-12)
+def test_ids_of_any_type_name_queries():
+    numbers, expected = np.array([int(q[1:]) for q in ROWS.qid]), trained(LIGHTGBM)
+    score = pytest.approx(expected.score(ROWS.X, ROWS.y, qid=ROWS.qid), abs=1e-12)
+    mixed = np.array([str(n) if n > 5 else int(n) for n in numbers], object)
+    for qid in (numbers.astype(float), pd.Categorical(numbers), numbers.tolist(), mixed):
+        ours = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=qid)
+        np.testing.assert_array_equal(ours.predict(ROWS.X), expected.predict(ROWS.X))
+        assert ours.score(ROWS.X, ROWS.y, qid=qid) == score
 
 
 def test_the_score_is_the_mean_over_queries_that_ir_measures_finds():
@@ -256,17 +253,13 @@ def test_scorers_warn_once_of_the_queries_that_are_split_over_folds(wrapped, sco
         assert split in str(caught[0].message)
 
 
+@pytest.mark.filterwarnings("error")
 def test_unjudged_training_rows_may_be_missing_or_have_label_0():
-    y = ROWS.indexed()
-    judged = np.arange(N) % 5 > 0
-    for fitted in (
-        GroupedRanker(LIGHTGBM).fit(ROWS.X, y.where(judged, 0)),
-        GroupedRanker(LIGHTGBM).fit(ROWS.X[judged], y[judged]),
-    ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            scorer("nDCG")(fitted, ROWS.X, y.astype(float).where(judged))
-            scorer("nDCG")(fitted, ROWS.X, y, judged=judged)
+    y, judged = ROWS.indexed(), np.arange(N) % 5 > 0
+    for X, labels in ((ROWS.X, y.where(judged, 0)), (ROWS.X[judged], y[judged])):
+        fitted = GroupedRanker(LIGHTGBM).fit(X, labels)
+        scorer("nDCG")(fitted, ROWS.X, y.astype(float).where(judged))
+        scorer("nDCG")(fitted, ROWS.X, y, judged=judged)
 
 
 @pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)
@@ -278,10 +271,9 @@ def test_training_rows_and_other_queries_are_scored_without_a_warning(wrapped):
             warnings.simplefilter("error")
             scorer("nDCG")(model, X[::-1], y[::-1])
             scorer("nDCG")(model, OTHER.X, OTHER.indexed())
-        with pytest.warns(CWLAWarning, match="1 of 18 queries"):
-            scorer("nDCG")(model, X[1:], y[1:])
-        with pytest.warns(CWLAWarning, match="1 of 18 queries"):
-            scorer("nDCG")(model, X, y + (np.arange(N) == 3))
+        for others, labels in ((X[1:], y[1:]), (X, y + (np.arange(N) == 3))):
+            with pytest.warns(CWLAWarning, match="1 of 18 queries"):
+                scorer("nDCG")(model, others, labels)
 
 
 def _checked(ranker, **more):
@@ -532,7 +524,7 @@ BAD = [
     ({}, dict(sample_weight=np.ones(N - 1)), ValueError, "sample_weight.shape"),
     ({}, dict(sample_weight=-np.ones(N)), ValueError, "Negative values"),
     ({}, dict(eval_X=OTHER.X), BadJudgments, "the validation rows: .*requires y"),
-    ({}, dict(qid=None, y=pd.Series(ROWS.y, ROWS.qid)), NotPassed, "The index of y has the level None: set the names"),
+    ({}, dict(qid=None, y=pd.Series(ROWS.y, ROWS.qid)), NotPassed, r"The index of y has the level None: set the names, as in y\.index\.names = \['qid'\]\."),
     ({}, dict(eval_X=OTHER.X, eval_y=OTHER.y), NotPassed, "the validation rows: the query of each row is missing"),
     ({}, dict(eval_X=OTHER.X[:, 1:], eval_y=OTHER.y, eval_qid=OTHER.qid), ValueError, "X has 3 features"),
     ({}, dict(eval_qid=OTHER.qid), BadParameter, "describe the rows of eval_X="),

@@ -306,8 +306,6 @@ def changed(rows, column, value):
 HOPELESS = {
     "unnamed levels": (lambda rows: indexed(rows, "qid", "doc_length"), TBG,
         r"The index of y has the levels None, None: set the names, as in y\.index\.names = \['qid', 'doc_length'\]\.$"),
-    "unnamed index": (lambda rows: pd.Series(rows.label, rows.qid), "nDCG",
-        r"The index of y has the level None: set the names, as in y\.index\.names = \['qid'\]\.$"),
     "other names": (lambda rows: indexed(rows, "qid", "doc_length", names=["qid", "words"]), TBG,
         r"The index of y has the levels 'qid', 'words': set the names, as in .* \['qid', 'doc_length'\]"),
     "two levels of a name": (lambda rows: indexed(rows, "qid", "qid", names=["qid", "qid"]), "nDCG",
@@ -320,7 +318,6 @@ HOPELESS = {
     "a grade too high": (lambda rows: rows.y.replace(3, 4), RBP, "has grade 4, above max_rel=3"),
     "unknown lengths": (lambda rows: changed(rows, "doc_length", np.nan), TBG, "needs the length of every document"),
     "nothing judged": (lambda rows: changed(rows, "judged", False), "nDCG", "no row is judged"),
-    "no qid for SetF": (lambda rows: rows.label, "SetF", "qid is missing"),
 }  # fmt: skip
 
 

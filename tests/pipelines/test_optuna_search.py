@@ -30,8 +30,6 @@ FOLDS = [TOPICS[:3], TOPICS[3:5], TOPICS[5:]]
 B = [0.0, 0.3, 0.75, 1.0]
 register_lengths("of_the_tuned", COLLECTION.documents.set_index("docno").doc_length)
 BY_TABLE = TBG(lengths="of_the_tuned")
-
-
 without_lengths = pt.apply.generic(lambda found: found.drop(columns="doc_length"))
 
 
