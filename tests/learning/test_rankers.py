@@ -298,7 +298,6 @@ def test_columns_are_checked_by_name():
 
 @pytest.mark.slow
 def test_scikit_learn_never_splits_a_query_and_scores_by_all():
-    """The expected scores are computed from folds by hand."""
     ours = GroupedRanker(LIGHTGBM, eval_measure="nDCG@10")
     y = ROWS.indexed("qid", "docno")
     found = cross_validate(ours, ROWS.X, y, groups=ROWS.qid, cv=GroupKFold(3))["test_score"]

@@ -262,10 +262,12 @@ def test_progress_shows_the_best_so_far_and_nothing_else(bm25, capsys):
 
 def test_errors_name_the_setting_and_restore_the_pipeline(bm25):
     failing = Failing()
-    with pytest.raises(RuntimeError, match="too high") as caught:
-        quiet(bm25 >> failing, {bm25: {"b": (0.0, 1.0)}, failing: {"level": [0.0, 0.6]}}, trials=50)
-    assert "'Failing.level': 0.6" in caught.value.__notes__[0]
-    assert (bm25.b, failing.level) == (0.75, 0.0)
+    params = {bm25: {"b": (0.0, 1.0)}, failing: {"level": [0.0, 0.6]}}
+    for search, topics in ((OptunaSearch, TOPICS), (KFoldOptunaSearch, FOLDS)):
+        with pytest.raises(RuntimeError, match="too high") as caught:
+            search(bm25 >> failing, params, topics, QRELS, TBG, trials=50, verbose=False)
+        assert "'Failing.level': 0.6" in caught.value.__notes__[0]
+        assert (bm25.b, failing.level) == (0.75, 0.0)
 
 
 def test_without_pyterrier_alpha_the_error_says_what_to_install(bm25, monkeypatch):

@@ -177,7 +177,6 @@ def test_names_and_equality_follow_the_parameters_and_tables(tmp_path, monkeypat
     before = DocLength("named_here")
     register_lengths("named_here", {"d0": 2})
     assert before != DocLength("named_here")
-    assert str(DocLength() >> DuplicateOf() % 3) == "(DocLength() >> DuplicateOf() >> RankCutoff(3))"
 
 
 @pytest.mark.slow
