@@ -14,6 +14,7 @@ from pyterrier_cwla.rendering.figures import system_looks
 from tests.behaviour.simulation.test_simulator import quietly
 from tests.support.generated import collection
 from tests.support.messages import refused
+from tests.support.reference import trec_order
 
 WORDS = register_lengths("words_of_progress", {f"d{i}": 37 * i % 900 for i in range(60)})
 TIMED = "TBG(lengths='words_of_progress')"
@@ -24,17 +25,13 @@ FREE = "TBG(seconds_per_word=0)"
 def walked(run, qrels, query, words):
     """Return arrival times and gains of one ranking, by a loop over its documents."""
     grade = {(q, d): g for q, d, g in qrels.itertuples(index=False)}
-    ranking = sorted(run[run.query_id == query].itertuples(), key=lambda row: (-np.float32(row.score), row.doc_id))
-    ties = {}
-    for row in ranking:
-        ties.setdefault(np.float32(row.score), []).append(row.doc_id)
     arrival, time, gains = [], 0.0, []
-    for score in sorted(ties, reverse=True):
-        for document in sorted(ties[score], reverse=True):
-            relevant = grade.get((query, document), 0) >= 1
-            arrival.append(time)
-            gains.append(0.64 * 0.77 if relevant else 0.0)
-            time += 4.4 + (0.64 if relevant else 0.39) * (0.018 * words[document] + 7.8)
+    rows = run[run.query_id == query]
+    for document in trec_order(list(zip(rows.doc_id, rows.score))):
+        relevant = grade.get((query, document), 0) >= 1
+        arrival.append(time)
+        gains.append(0.64 * 0.77 if relevant else 0.0)
+        time += 4.4 + (0.64 if relevant else 0.39) * (0.018 * words[document] + 7.8)
     return arrival, gains, time
 
 
