@@ -105,6 +105,24 @@ def test_without_being_asked_for_nothing_is_weighted():
         pd.testing.assert_frame_equal(ask(RATED), ask(once), check_exact=True)
 
 
+def test_studies_say_that_one_user_rated_and_how_often_ratings_count():
+    by_one = type(RATED)(RATED.what, RATED.table.assign(user="x"), RATED.shown)
+    for rated, others in ((by_one, True), (RATED, False)):
+        for name, weighted in (("pearson", ""), ("weighted_pearson", ", weighted by n")):
+            fitted = fit(TEMPLATE, {"p": [0.4, 0.7]}, rated, name, cv=2, repeats=1, progress=False)
+            for found in (fitted, splits(rated, [RBP], by="all_of_them", coefficient=name, **QUICK)):
+                assert any("they show nothing about other users" in limit for limit in found.limits()) == others
+                assert any("Each rating counts once" in limit for limit in found.limits()) == (not weighted)
+                assert all(f"60 rated lists{weighted}; " in table.caption for table in found.tables().values())
+    assert "has Pearson's r with the ratings, weighted by n " in fitted.findings()[0]
+    assert fitted.pictures()["parameter_1"].draw(None).get_ylabel() == "Pearson's r weighted by n"
+    along = sensitivity(TEMPLATE, {"p": [0.4, 0.7]}, by_one, progress=False, **QUICK)
+    assert any("they show nothing about other users" in limit for limit in along.limits())
+    assert "Each rating counts once; coefficients whose names begin with weighted_ count it n times." in along.limits()
+    assert "60 rated lists; 95\N{NO-BREAK SPACE}% intervals" in along.tables()["sensitivity"].caption
+    assert along.pictures()["sensitivity_weighted_tau_b"].title.startswith("Kendall's τ_b weighted by n along p")
+
+
 @pytest.mark.parametrize("name", ["weighted", "person", "weighted_person"])
 def test_a_name_that_there_is_not_is_one_error_everywhere(name):
     for ask, kind in ((by_fit, "objective"), (by_splits, "coefficient"), (by_user_agreement, "coefficient")):

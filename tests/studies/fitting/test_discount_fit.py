@@ -8,11 +8,9 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 
 from pyterrier_cwla.behaviour import InteractionLog, click_metrics, weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings, CWLAError
@@ -20,6 +18,7 @@ from pyterrier_cwla.model import discount
 from pyterrier_cwla.studies.fitting.discount_fit import _logistic, fit_discount
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts, training_folds
 from pyterrier_cwla.studies.users.ratings import Rated
+from tests.studies.fitting.test_parameter_fit import rated_lists
 from tests.support.messages import refused
 
 CASCADE = "Cascade(phi='$phi',max_rel=2)"
@@ -44,28 +43,21 @@ def made(seed=0, lists=60, noise=0.3, phi=PHI, users=0, weights=False):
     """Generate lists of 5 with grades 0 to 2; ratings are 2 + 3·Σ φ(i)·x_i plus noise."""
     rng = np.random.default_rng(seed)
     grades = rng.choice([0, 0, 1, 2], (lists, len(phi)))
-    names = [f"q{number}" for number in range(lists)]
-    qrels = {q: {f"d{i}": int(g) for i, g in enumerate(row)} for q, row in zip(names, grades)}
     x = np.array([satisfied(row.tolist()) for row in grades])
-    ratings = pd.DataFrame({"query_id": names, "rating": 2 + 3 * x @ np.array(phi) + rng.normal(0, noise, lists)})
-    if users:
-        ratings["user"] = [f"u{number}" for number in rng.integers(users, size=lists)]
-    if weights:
-        ratings["n"] = rng.integers(1, 9, lists)
-    return Rated.lists(qrels, run_of(names, len(phi)), ratings), x
+    return rated_lists(grades, 2 + 3 * x @ np.array(phi) + rng.normal(0, noise, lists), rng, users, weights), x
 
 
-def preferred(seed=0, pairs=150):
-    rated, x = made(seed)
-    names, ratings, rng = rated.table["query_id"].to_numpy(), rated.ratings, np.random.default_rng(seed)
-    first = rng.integers(len(names), size=pairs)
-    second = (first + rng.integers(1, len(names), size=pairs)) % len(names)
+def preferred():
+    rated, x = made()
+    names, ratings, rng = rated.table["query_id"].to_numpy(), rated.ratings, np.random.default_rng(0)
+    first = rng.integers(len(names), size=150)
+    second = (first + rng.integers(1, len(names), size=150)) % len(names)
     difference = (ratings[first] - ratings[second]).round()
     frame = pd.DataFrame({"first": names[first], "second": names[second], "preference": difference})
     compared = Rated.preferences(rated.shown.judgments, run_of(names), frame)
     row = dict(zip(names, x, strict=True))
     differences = [row[a] - row[b] for a, b in compared.table[["first", "second"]].to_numpy()]
-    return compared, np.array(differences), frame
+    return compared, np.array(differences)
 
 
 def quick(rated, template=CASCADE, depth=5, **more):
@@ -86,6 +78,11 @@ def near(phi):
 
 @pytest.mark.parametrize("falling", [True, False])
 def test_without_noise_the_discount_of_the_ratings_is_found(falling):
+    """With φ(2) > φ(1), the bound φ(1) ≥ φ(2) makes them equal."""
+    rated, x = made(noise=0, phi=(0.5, 1, 0.2, 0, 0.1))
+    risen = quick(rated, falling=falling)
+    assert risen.discounts["phi"].tolist() == near(slow(x, rated.ratings) if falling else (0.5, 1, 0.2, 0, 0.1))
+    assert any("At ranks 2" in limit for limit in risen.limits()) == falling
     rated, x = made(noise=0)
     found = quick(rated, falling=falling)
     assert found.discounts["phi"].tolist() == near(PHI)
@@ -94,18 +91,6 @@ def test_without_noise_the_discount_of_the_ratings_is_found(falling):
     assert repr(found.measure) == "Cascade(phi='table(1,0.8,0.8,0.3,0.1)',max_rel=2)"
     assert found.discounts["with_gain"].tolist() == [sum(row[i] > 0 for row in x) for i in range(5)]
     assert found.discounts["default"].tolist() == [1 / i for i in range(1, 6)]
-
-
-@pytest.mark.slow
-def test_a_discount_that_rises_is_found_or_bounded():
-    """With φ(2) > φ(1), the bound φ(1) ≥ φ(2) makes them equal."""
-    rated, x = made(noise=0, phi=(0.5, 1, 0.2, 0, 0.1))
-    assert quick(rated, falling=False).discounts["phi"].tolist() == near((0.5, 1, 0.2, 0, 0.1))
-    bounded = quick(rated)
-    phi = bounded.discounts["phi"].tolist()
-    assert phi[0] == phi[1] == 1
-    assert phi == near(slow(x, rated.ratings))
-    assert any("At ranks 2, 5 φ is at a bound" in limit or "At ranks 2" in limit for limit in bounded.limits())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -119,29 +104,6 @@ def test_ratings_are_fitted_as_by_another_library(seed, falling, weights):
     assert found.discounts["phi"].tolist() == near(slow(x, rated.ratings, n, falling))
     score = rated.scores([found.measure]).iloc[:, 0]
     assert found.about["value"] == pytest.approx(weighted_correlation(score, rated.table["rating"], n), abs=1e-9)
-
-
-@pytest.mark.nightly
-@given(st.integers(0, 10**6))
-def test_no_other_discount_correlates_better(seed):
-    rng = np.random.default_rng(seed)
-    falling = bool(rng.integers(2))
-    rated, x = made(seed, noise=1, lists=40)
-    found = quick(rated, falling=falling)
-    near_it = np.clip(found.discounts["phi"].to_numpy() + rng.normal(0, 0.02, (200, 5)), 0, None)
-    others = np.concatenate([rng.random((200, 5)), near_it])
-    if falling:
-        others = -np.sort(-others, axis=1)
-    highest = max(np.corrcoef(x @ phi, rated.ratings)[0, 1] for phi in others)
-    assert found.about["value"] >= highest - 1e-6  # φ is rounded to four digits
-
-
-@pytest.mark.nightly
-@given(st.floats(0.01, 100), st.floats(-50, 50), st.integers(0, 99))
-def test_the_scale_of_ratings_changes_nothing(scale, shift, seed):
-    rated, _ = made(seed, noise=1, lists=40)
-    other = Rated("list", rated.table.assign(rating=shift + scale * rated.ratings), rated.shown)
-    assert quick(other).discounts["phi"].tolist() == near(quick(rated).discounts["phi"])
 
 
 def slow_of_preferences(x, y, falling):
@@ -165,7 +127,7 @@ def slow_of_preferences(x, y, falling):
 @pytest.mark.slow
 @pytest.mark.parametrize("falling", [True, False])
 def test_preferences_are_fitted_by_their_likelihood_without_ties(falling):
-    rated, x, _ = preferred()
+    rated, x = preferred()
     found = quick(rated, falling=falling)
     y = rated.ratings
     assert (y == 0).any()
@@ -175,18 +137,6 @@ def test_preferences_are_fitted_by_their_likelihood_without_ties(falling):
     agreed = [1.0 if a * b > 0 else 0.5 if a == 0 else 0.0 for a, b in zip(d, y[y != 0])]
     assert found.about["objective"] == "agreement"
     assert found.about["value"] == pytest.approx(np.mean(agreed))
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_preferences_within_the_bounds_are_those_of_logistic_regression():
-    rated, x, _ = preferred(1, pairs=1500)
-    y = rated.ratings
-    x, y = x[y != 0], y[y != 0]
-    model = LogisticRegression(C=1 / (2e-4 * len(y)), fit_intercept=False, tol=1e-10, max_iter=10_000)
-    phi = model.fit(x / np.sqrt(np.mean(x**2)), y).coef_[0]
-    assert (phi > 0).all()
-    assert quick(rated, falling=False).discounts["phi"].tolist() == near(phi / phi.max())
 
 
 def test_the_likelihood_of_preferences_has_its_maximum():
@@ -208,28 +158,6 @@ def test_preferences_that_scores_reproduce_have_a_finite_discount():
     found = quick(Rated.preferences(rated.shown.judgments, run_of(names), frame))
     assert found.discounts["phi"].between(0, 1).all()
     assert found.about["value"] > found.about["default_value"]
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_the_sides_of_pairs_are_exchangeable():
-    rated, _, frame = preferred()
-    swapped = frame.rename(columns={"first": "second", "second": "first"})[["first", "second", "preference"]]
-    some = np.arange(len(frame)) % 3 == 0
-    mixed = pd.concat([frame[~some], swapped[some].assign(preference=-frame["preference"])], ignore_index=True)
-    other = Rated.preferences(rated.shown.judgments, run_of({*frame["first"], *frame["second"]}), mixed)
-    assert quick(other).discounts["phi"].tolist() == near(quick(rated).discounts["phi"])
-
-
-@pytest.mark.slow
-def test_weights_count_as_copies_do():
-    rated, _ = made(weights=True, noise=1)
-    copies = rated.table.loc[rated.table.index.repeat(rated.table["n"])].drop(columns="n").reset_index(drop=True)
-    found = quick(rated, objective="weighted_pearson")
-    copied = quick(Rated("list", copies, rated.shown))
-    assert found.phi == copied.phi
-    assert found.about["value"] == pytest.approx(copied.about["value"])
-    assert quick(rated).phi != found.phi
 
 
 def test_sessions_are_means_over_their_queries():
@@ -304,23 +232,6 @@ def test_intervals_are_percentiles_of_resamples(users):
     assert found.discounts["phi_high"].tolist() == near(high)
 
 
-@pytest.mark.nightly
-def test_intervals_cover_the_discount():
-    inside = np.array([
-        (d["phi_low"] <= PHI) & (d["phi_high"] >= PHI)
-        for seed in range(60)
-        for d in [quick(made(seed, lists=150, noise=0.5)[0], resamples=200, repeats=1).discounts]
-    ])  # fmt: skip
-    assert inside.mean(axis=0)[1:].min() > 0.85
-
-
-def test_ratings_of_chance_gain_nothing_on_held_out_ratings():
-    rated, _ = made(5)
-    noise = Rated("list", rated.table.assign(rating=np.random.default_rng(9).normal(size=60)), rated.shown)
-    found = quick(noise, falling=False, cv=5, repeats=4)
-    assert found.about["value"] > found.folds["held_out"].mean()
-
-
 @pytest.mark.parametrize(
     ("more", "says"),
     [
@@ -351,7 +262,7 @@ def test_ratings_that_determine_nothing_are_an_error():
     refused(lambda: quick(same, depth=1), "all ratings are the same", BadRatings)
     refused(lambda: quick(opposite, depth=1), "no discount of positive values that fall", BadRatings)
     refused(lambda: quick(rated.only([0, 1, 2, 3, 4]), cv=2), "φ(5)", "Give depth=4", BadRatings)
-    pairs, _, _ = preferred()
+    pairs, _ = preferred()
     none = Rated("pair", pairs.table.assign(rating=0.0), pairs.shown)
     refused(lambda: quick(none), "no pair has a preference", BadRatings)
     refused(lambda: quick(pairs, objective="pearson"), "ratings of pairs have no such objective", BadParameter)

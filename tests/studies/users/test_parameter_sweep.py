@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.studies import Rated, plot_change, plot_sensitivity, sensitivity
+from pyterrier_cwla.studies import plot_change, plot_sensitivity, sensitivity
 from pyterrier_cwla.studies.correlation import around
 from pyterrier_cwla.studies.users import agreement_variation as parameter_sweep
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts
@@ -67,19 +67,6 @@ def test_constants_have_no_correlation_and_findings_say_so():
     assert "nan" not in str(nothing)
     for picture in (*found.pictures().values(), *nothing.pictures().values()):
         picture.draw(Figure().subplots())
-
-
-@pytest.mark.slow
-def test_one_user_tells_nothing_of_others_and_weights_are_said():
-    rated = made(users=0, weights=True)
-    one = Rated("list", rated.table.assign(user="x"), rated.shown)
-    found = quick(RATIO, {"e": [1, 4]}, one)
-    assert any("show nothing about other users" in limit for limit in found.limits())
-    assert "60 rated lists; 95\N{NO-BREAK SPACE}% intervals" in found.tables()["sensitivity"].caption
-    assert "Each rating counts once; coefficients whose names begin with weighted_ count it n times." in found.limits()
-    assert found.pictures()["sensitivity_weighted_tau_b"].title.startswith("Kendall's τ_b weighted by n along e")
-    unweighted = quick(RATIO, {"e": [1, 4]}, made())
-    refused(lambda: unweighted.curves("weighted_pearson"), "no 'weighted_pearson'", BadParameter)
 
 
 @pytest.mark.parametrize(("values", "more", "says"), [

@@ -6,13 +6,11 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from pyterrier_cwla.behaviour.clicks.click_positions import weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users.agreement_variation import _within, plot_splits, splits
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts
 from pyterrier_cwla.studies.users.ratings import Rated
 from tests.studies.fitting.test_parameter_fit import made, preferred
-from tests.studies.users.test_virtual_pairs import clicked
 from tests.support.intervals import ends
 from tests.support.messages import refused
 
@@ -135,13 +133,6 @@ def test_constants_have_no_correlation_and_findings_say_so(rated):
     quick(rated, nothing, by="length", bins=3).pictures()["splits"].draw(Figure().subplots())
 
 
-def test_one_user_tells_nothing_of_others_and_weights_are_said(rated):
-    one = with_columns(rated, user="x", n=2.0)
-    found = quick(one, RBP, by="kind", coefficient="weighted_pearson")
-    assert any("show nothing about other users" in limit for limit in found.limits())
-    assert "60 rated lists, weighted by n; 95\N{NO-BREAK SPACE}% intervals" in found.tables()["splits"].caption
-
-
 def test_small_parts_are_left_out_and_counted(rated):
     kinds = ["rare", "rare", *["usual"] * 58]
     found = quick(with_columns(rated, kind=kinds), RBP, by="kind")
@@ -149,19 +140,6 @@ def test_small_parts_are_left_out_and_counted(rated):
     assert (found.about["small_parts"], found.about["in_small_parts"]) == (1, 2)
     assert found.table.query("kind == 'within'")["ratings"].tolist() == [58, 58]
     refused(lambda: quick(rated, RBP, by="query_id"), "no part by 'query_id'", BadRatings)
-
-
-def test_clicks_are_split_as_ratings_are():
-    """Click metrics are split by configurations weighted by their impressions (Chapelle et al., Eq. of section 6.1)."""
-    clicks = clicked(90, 6, lambda rng, rank: rng.random() < 0.4)
-    table = clicks.configurations.reset_index().rename(columns={"configuration": "query_id", "MeanRR": "rating"})
-    table["kind"] = np.where(table["topic"] < "t3", "a", "b")
-    rated = Rated.lists(clicks.qrels, clicks.run, table[["query_id", "rating", "n", "kind"]])
-    found = quick(rated, ["ERR@3"], by="kind", coefficient="weighted_pearson")
-    x = rated.scores(["ERR@3"])["ERR@3"]
-    for part in "ab":
-        expected = weighted_correlation(*(of[table["kind"] == part] for of in (x, table["rating"], table["n"])))
-        assert found.parts.set_index("part").loc[part, "correlation"] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(("more", "says"), [
