@@ -1,4 +1,4 @@
-"""Tests of the order of documents to judge, against loops that change one judgment and score the runs again."""
+"""Tests of the order of documents to judge and of simulated judging, against loops that score the runs again."""
 
 import warnings
 from copy import deepcopy
@@ -9,11 +9,16 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from pyterrier_cwla import TBG, UDCG, Mixture, Residual, evaluate
+from pyterrier_cwla import TBG, UDCG, Mixture, evaluate
 from pyterrier_cwla.behaviour import PredictedRelevance
 from pyterrier_cwla.errors import BadJudgments, BadParameter
-from pyterrier_cwla.studies import next_judgments, plot_possible_changes
+from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from pyterrier_cwla.studies import next_judgments, plot_judging, plot_possible_changes, simulated_judging
+from pyterrier_cwla.studies.incomplete_judgments.judging_order import _orders, _revealed, ids_of, one_measure
+from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import NOWHERE, Candidates, best_ranks
+from tests.studies.incomplete_judgments.test_robustness import generated as of_falling_quality
 from tests.support.messages import refused
 from tests.support.readable import assert_readable
 
@@ -90,18 +95,6 @@ def test_changes_are_those_of_scoring_again(measure):
         if row.change > 0:
             assert abs(by_grade[row.grade][row.first, row.second]) == pytest.approx(row.change, abs=1e-9)
     assert (found.change.diff().dropna() <= 0).all()
-
-
-def test_the_change_is_the_weight_of_residuals():
-    """For a sum of gains over weights of ranks, the score of a run changes by the weight of the document's rank."""
-    qrels = {"1": {"x": 1}, "2": {"x": 0}}
-    runs = {"A": {"1": {"a": 3.0, "b": 2.0, "x": 1.0}}, "B": {"1": {"x": 3.0, "b": 2.0}}}
-    found = next_judgments(qrels, runs, "RBP(rel=1,p=0.8)").documents.set_index("doc_id")
-    assert found.change["a"] == pytest.approx(0.2 / 2)
-    assert found.change["b"] == 0
-    measure = Residual(measure="RBP(rel=1,p=0.8)")
-    beyond = 0.8**3 / 2  # of ranks after the list
-    assert means(qrels, runs, measure)["A"] == pytest.approx((0.2 + 0.16) / 2 + beyond)
 
 
 def test_ties_and_depth_are_those_of_the_evaluation():
@@ -289,3 +282,103 @@ def test_errors(more, says):
     runs = {"A": {"1": {"a": 1.0}}, "B": {"1": {"b": 1.0}}}
     given = {"qrels": {"1": {"a": 1}}, "runs": runs, "measure": "AP", **more}
     refused(lambda: next_judgments(**given), says, (BadParameter, BadJudgments))
+
+
+SIMULATED = "CWLA(C='rbp(0.7)',A='erg',max_rel=2)"
+
+
+def fully_judged(seed=0):
+    return of_falling_quality(seed, queries=4, runs=4, depth=8, documents=16, judged=16)
+
+
+def means_of_all(judged, runs):
+    """Return mean scores over the four topics, of which some may have no judgment."""
+    scores = dict.fromkeys(runs, 0.0)
+    if judged:
+        by_query = evaluate(judged, runs, [SIMULATED], by_query=True).groupby("run").sum().iloc[:, 0]
+        scores |= (by_query / 4).to_dict()
+    return scores
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pairs", ["open", "all"])
+def test_documents_are_revealed_in_the_order_of_the_changes(pairs):
+    """Each batch has the documents of the largest changes by the judgments so far, and τ is that of these judgments."""
+    qrels, runs = fully_judged()
+    found = simulated_judging(qrels, runs, SIMULATED, orders=[pairs], batch=7).steps
+    candidates = Candidates.from_runs(qrels, runs, one_measure(SIMULATED)[1])
+    hidden = ~candidates.unjudged & (best_ranks(candidates.masking.whole) < NOWHERE)
+    ids = list(zip(*ids_of(candidates.masking.judgments, np.arange(len(hidden)))))
+    masks = list(_revealed(candidates, hidden, _orders(candidates, 0)[pairs], 7))
+    assert found.judgments.tolist() == [int((mask & hidden).sum()) for mask in masks]
+    full = means_of_all(qrels, runs)
+    for step, (mask, then) in enumerate(zip(masks, [*masks[1:], masks[-1]])):
+        judged = {}
+        for (q, d), revealed in zip(ids, mask):
+            if revealed:
+                judged.setdefault(q, {})[d] = qrels[q][d]
+        now = means_of_all(judged, runs)
+        tau = np.nan_to_num(stats.kendalltau(np.round([*now.values()], 10), np.round([*full.values()], 10)).statistic)
+        sign = [[np.sign(round(of[a] - of[b], 10)) for a, b in combinations(runs, 2)] for of in (now, full)]
+        assert found.tau[step] == pytest.approx(tau)
+        assert found.different_pairs[step] == sum(one != other for one, other in zip(*sign))
+        chosen = next_judgments(judged, runs, SIMULATED, pairs=pairs, topics="all").documents
+        change = dict(zip(zip(chosen.query_id, chosen.doc_id), chosen.change))
+        new = sorted((change[pair] for pair, was, will in zip(ids, mask, then) if will and not was), reverse=True)
+        assert new == pytest.approx(sorted(change.values(), reverse=True)[: len(new)])
+
+
+def test_by_rank_and_at_random():
+    qrels, runs = fully_judged(1)
+    found = simulated_judging(qrels, runs, SIMULATED, orders=["rank", "random"], batch=5, seed=3)
+    steps = found.steps[found.steps.order == "best rank"].set_index("judgments")
+    for depth in range(1, 9):
+        pool = {(q, d) for run in runs.values() for q, ranked in run.items() for d in [*ranked][:depth]}
+        if len(pool) in steps.index:
+            judged = {q: {d: g for d, g in of.items() if (q, d) in pool} for q, of in qrels.items()}
+            now, full = means_of_all(judged, runs), means_of_all(qrels, runs)
+            tau = stats.kendalltau([*now.values()], [*full.values()]).statistic
+            assert steps.tau[len(pool)] == pytest.approx(tau)
+    again = simulated_judging(qrels, runs, SIMULATED, orders=["rank", "random"], batch=5, seed=3)
+    assert again.steps.equals(found.steps)
+
+
+@pytest.mark.slow
+def test_judgments_needed():
+    qrels, runs = fully_judged(2)
+    found = simulated_judging(qrels, runs, "nDCG@5", batch=5)
+    for row in found.needed.itertuples():
+        own = found.steps[found.steps.order == row.order]
+        after, before = own[own.judgments >= row.same_order], own[own.judgments < row.same_order]
+        assert (after.different_pairs == 0).all()
+        assert before.empty or before.different_pairs.iloc[-1] > 0
+        assert (own[own.judgments >= row.knee].tau > 0.9).all()
+    assert {*found.tables()} == {"needed", "steps"}
+    assert {*found.pictures()} == {"steps"}
+    assert "judgments needs" in found.headline()
+    assert_readable(plot_judging(found).figure)
+
+
+@pytest.mark.parametrize("more, says", [
+    ({"orders": ["ranks"]}, "'ranks' is no order of judging. Near: 'rank'"),
+    ({"orders": []}, "orders is empty"),
+    ({"tau": "c"}, "tau='c' is no kind of τ"),
+    ({"batch": 0}, "batch=0"),
+    ({"seed": -1}, "seed=-1"),
+    ({"qrels": {"0": {"unknown": 1}}}, "no document of these runs is judged"),
+])  # fmt: skip
+def test_errors_of_simulations(more, says):
+    qrels, runs = fully_judged()
+    given = {"qrels": qrels, "runs": runs, "measure": SIMULATED, **more}
+    refused(lambda: simulated_judging(**given), says, (BadParameter, BadJudgments))
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_judging_trec_covid(data):
+    """By changes of differences, runs are in their final order earlier than at random."""
+    folder = data / "trec-covid-r1"
+    runs = {path.name: read_run(path) for path in sorted(find_runs(folder / "runs"))[::30]}
+    found = simulated_judging(read_qrels(folder / "qrels.txt"), runs, SIMULATED, orders=["open", "random"], batch=100)
+    needed = found.needed.set_index("order")
+    assert needed.same_order["changes of open pairs"] < needed.same_order["random"]

@@ -18,7 +18,6 @@ from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import (
     f_qrels,
     lacking,
     plain_judgments,
-    without_group,
 )
 from tests.support.generated import as_pyterrier, collection
 from tests.support.messages import refused
@@ -52,12 +51,6 @@ def test_f_qrels_are_nested_and_as_large_as_they_should_be(topics, one, other, s
         assert (mine > 0).sum() == min(R, max(1, (exact * R).__floor__()))
         assert (mine == 0).sum() == min(N, max(10, (exact * N).__floor__()))
         assert (mine < 0).sum() == unknown
-
-
-@pytest.mark.parametrize(("fraction", "n", "kept"), [(0.29, 100, 29), (0.3, 10, 3), ("0.58", 100, 58), (0.07, 100, 7)])
-def test_a_fraction_is_what_is_written(fraction, n, kept):
-    """As floats, 0.29·100 is below 29 and 0.07·100 is not 7."""
-    assert (f_qrels(judged(n, 200), fraction).relevance > 0).sum() == kept
 
 
 def test_the_levels_of_the_paper():
@@ -112,12 +105,6 @@ def test_pools_of_a_depth_are_nested_and_end_with_all():
     kept = holes.kept(np.zeros(5, int), np.zeros(5, int), first, 0)
     assert kept.sum(axis=1).tolist() == [1, 3, 5]
     refused(lambda: Depths((0,)), "depth 0 must be a whole number", BadParameter)
-
-
-def test_what_a_group_alone_contributed_is_lost_with_it():
-    """Judgments contributed by the first group alone, by both groups, by one run of the second group, and by no run."""
-    has = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], bool)
-    assert without_group(has, np.array([0, 1, 1]), 2).tolist() == [[False, True, True, True], [True, True, False, True]]
 
 
 def test_every_run_has_a_group():

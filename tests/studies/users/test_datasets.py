@@ -220,22 +220,3 @@ def test_the_lists_of_chiir_2024(data):
     assert list(rated.left_out.values()) == [183, 199, 328]
     assert len(rated) + sum(rated.left_out.values()) == 1372
     assert rated.table[["user", "topic", "query"]].nunique().tolist() == [165, 4, 24]
-
-
-@pytest.mark.real_data
-def test_recorded_lists_have_the_impressions_at_their_ranks(data):
-    """For all queries that a user issued once, the ranks of impressions equal those of the recorded lists."""
-    from pyterrier_cwla.behaviour.logs.adapters import study_table
-    from pyterrier_cwla.studies.users.published_studies import _QUERY, _recorded
-
-    folder = data / "chiir24-satisfaction"
-    noted = study_table(folder, "serp_annotation", ("id", *_QUERY, "doc_id", "rank", "original_rank"))
-    feedback = study_table(folder, "query_feedback", ("id", *_QUERY))
-    once = feedback[~feedback.duplicated(_QUERY, keep=False)]
-    both = noted.merge(_recorded(folder), on=[*_QUERY, "doc_id"], suffixes=("", "_recorded")).merge(once, on=_QUERY)
-    anew = noted.sort_values("id").groupby(_QUERY)["rank"].diff() <= 0
-    shuffled = pd.MultiIndex.from_frame(noted.loc[anew.reindex(noted.index), _QUERY])
-    both = both[~pd.MultiIndex.from_frame(both[_QUERY]).isin(shuffled)]
-    assert len(both) > 4000
-    assert (both["rank"] == both["rank_recorded"]).all()
-    assert (both["original_rank"] == both["rank_recorded"]).mean() < 0.05

@@ -10,7 +10,6 @@ from pyterrier_cwla import evaluate, evaluate_sessions
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users.rating_correlations import training_folds
 from pyterrier_cwla.studies.users.ratings import Rated, what_was_rated, why_not_all
-from tests.papers.test_jiang_allan_2016 import ADAPTIVE, read, table_3, twin  # noqa: F401
 from tests.support.messages import refused
 
 QRELS = {q: {"a": 2, "b": 0, "c": 1} for q in "1234"}
@@ -204,13 +203,3 @@ def test_measures_that_cannot_be_used():
     rated = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
     refused(lambda: rated.scores([]), "there is no measure", BadParameter)
     refused(lambda: rated.scores(["sDCG"]), "sDCG is a session measure", BadParameter)
-
-
-def rated_of(log):
-    return Rated.sessions(log.qrels, log.run, log.sessions, log.ratings)
-
-
-def test_generated_sessions_score_as_the_sessions_do(twin):  # noqa: F811
-    texts = [text.format("ratio(4)") for text in list(ADAPTIVE)[:4]]
-    expected = evaluate_sessions(twin.qrels, twin.run, twin.sessions, texts).loc[twin.ratings.index]
-    assert rated_of(twin).scores(texts).to_numpy().tolist() == expected.to_numpy().tolist()

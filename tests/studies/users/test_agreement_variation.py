@@ -1,4 +1,4 @@
-"""Tests of correlations in subgroups of the ratings, against scipy for each subgroup."""
+"""Tests of agreement with users along a parameter and in parts of the ratings, against scipy and loops."""
 
 import numpy as np
 import pandas as pd
@@ -7,13 +7,16 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from pyterrier_cwla.errors import BadParameter, BadRatings
+from pyterrier_cwla.studies import Rated, plot_change, plot_sensitivity, sensitivity
+from pyterrier_cwla.studies.correlation import around
+from pyterrier_cwla.studies.users import agreement_variation
 from pyterrier_cwla.studies.users.agreement_variation import _within, plot_splits, splits
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts
-from pyterrier_cwla.studies.users.ratings import Rated
 from tests.studies.fitting.test_parameter_fit import made, preferred
 from tests.support.intervals import ends
 from tests.support.messages import refused
 
+RATIO = "AdaptiveRBP(p=0.6,effort='ratio($e)')"
 RBP = {"RBP of users": "RBP(p=0.5,rel=1)", "P": "P@2"}
 
 
@@ -29,26 +32,37 @@ def rated():
     return with_columns(made(), kind=kinds, frequency=np.round(rng.exponential(20, 60)), length=rng.integers(1, 5, 60))
 
 
-def quick(*args, **more):
+def parted(*args, **more):
     return splits(*args, **{"resamples": 100, **more})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("coefficient", "slow"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)]
+    ("coefficient", "slow"),
+    [
+        ("pearson", stats.pearsonr),
+        ("spearman", stats.spearmanr),
+        ("tau_b", stats.kendalltau),
+        ("weighted_pearson", stats.pearsonr),
+    ],
 )
 def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient, slow):
-    found = quick(rated, RBP, by="kind", coefficient=coefficient, seed=4)
+    """Ratings with weights count as often."""
+    rated = with_columns(rated, n=rated.table["length"])
+    found = parted(rated, RBP, by="kind", coefficient=coefficient, seed=4)
     scores, y = rated.scores(RBP), rated.ratings
-    drawn = resample_counts(60, rated.users, 100, 4).astype(int)
+    once = rated.weights.astype(int) if "weighted" in coefficient else np.ones(60, int)
+    drawn = once[:, None] * resample_counts(60, rated.users, 100, 4).astype(int)
     for part in ("navigational", "other", "all"):
         mine = np.ones(60, bool) if part == "all" else (rated.table["kind"] == part).to_numpy()
         for name in RBP:
             x = scores[name].to_numpy()
             row = found.table[(found.table["part"] == part) & (found.table["measure"] == name)].iloc[0]
-            assert row["correlation"] == pytest.approx(slow(x[mine], y[mine])[0], abs=1e-9)
             assert row["ratings"] == mine.sum()
-            loops = [slow(np.repeat(x[mine], n[mine]), np.repeat(y[mine], n[mine]))[0] for n in drawn.T]
+            value, *loops = (
+                slow(np.repeat(x[mine], n[mine]), np.repeat(y[mine], n[mine]))[0] for n in (once, *drawn.T)
+            )
+            assert row["correlation"] == pytest.approx(value, abs=1e-9)
             units = mine.sum() if rated.users is None else len(set(rated.users[mine]))
             assert [row["low"], row["high"]] == pytest.approx(ends(row["correlation"], loops, units), abs=1e-9)
     assert found.about["unknown"] == 2
@@ -56,7 +70,7 @@ def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient, slow)
 
 
 def test_within_is_the_correlation_above_the_means_of_parts(rated):
-    found = quick(rated, RBP, by="length")
+    found = parted(rated, RBP, by="length")
     x = rated.scores(RBP)["RBP of users"]
     left = (values - values.groupby(rated.table["length"]).transform("mean") for values in (x, rated.table["rating"]))
     expected = stats.pearsonr(*left)[0]
@@ -70,7 +84,7 @@ def test_all_parts_may_be_below_the_whole():
     place = [1, 2, 1, 2, 4, 5, 4, 5]
     run = {q: {f"x{i}": 9.0 - i for i in range(1, p)} | {"a": 9.0 - p} for q, p in zip(names, place)}
     ratings = pd.DataFrame({"query_id": names, "rating": [5, 5, 4, 4, 2, 2, 1, 1], "kind": list("aaaabbbb")})
-    found = quick(Rated.lists(qrels, run, ratings), ["RR"], by="kind")
+    found = parted(Rated.lists(qrels, run, ratings), ["RR"], by="kind")
     assert found.parts["correlation"].tolist() == pytest.approx([0, 0], abs=1e-12)
     assert found.matrix().loc["RR", "within"] == pytest.approx(0, abs=1e-12)
     assert found.matrix().loc["RR", "all"] > 0.7
@@ -78,7 +92,7 @@ def test_all_parts_may_be_below_the_whole():
 
 
 def test_bins_have_equal_numbers_and_part_no_ties(rated):
-    found = quick(rated, RBP, by="frequency", bins=5)
+    found = parted(rated, RBP, by="frequency", bins=5)
     sizes = found.parts.drop_duplicates("part")["ratings"]
     assert sizes.sum() == 60
     assert sizes.between(8, 16).all()
@@ -87,13 +101,13 @@ def test_bins_have_equal_numbers_and_part_no_ties(rated):
     row = found.parts.iloc[-1]
     assert row["ratings"] == last.sum()
     assert row["correlation"] == pytest.approx(stats.pearsonr(x, rated.table["rating"][last])[0], abs=1e-9)
-    assert len(quick(rated, RBP, by="length", bins=10).parts) == 2 * 4  # four different lengths, so four parts
+    assert len(parted(rated, RBP, by="length", bins=10).parts) == 2 * 4  # four different lengths, so four parts
 
 
 def test_parts_may_be_called_as_the_whole_is(rated):
     kinds = np.array(["all", "within", "other"])[np.arange(60) % 3]
-    named = quick(with_columns(rated, kind=kinds), RBP, by="kind")
-    plain = quick(with_columns(rated, kind=np.array(["a", "b", "c"])[[0, 2, 1]][np.arange(60) % 3]), RBP, by="kind")
+    named = parted(with_columns(rated, kind=kinds), RBP, by="kind")
+    plain = parted(with_columns(rated, kind=np.array(["a", "b", "c"])[[0, 2, 1]][np.arange(60) % 3]), RBP, by="kind")
     for column in ("kind", "ratings", "measure"):
         assert named.table[column].tolist() == plain.table[column].tolist()
     of_whole = plain.table["kind"] != "part"
@@ -123,23 +137,23 @@ def test_what_is_the_same_within_every_part_has_no_correlation_there(rated, scal
 
 
 @pytest.mark.slow
-def test_constants_have_no_correlation_and_findings_say_so(rated):
+def test_parts_of_constants_have_no_correlation_and_findings_say_so(rated):
     nothing = {"nothing": "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
     for coefficient in ("pearson", "spearman"):
-        found = quick(rated, nothing, by="kind", coefficient=coefficient)
+        found = parted(rated, nothing, by="kind", coefficient=coefficient)
         assert found.findings()[0].startswith("nothing: none over all")
         assert "nan" not in str(found)
         found.pictures()["splits"].draw(Figure().subplots())
-    quick(rated, nothing, by="length", bins=3).pictures()["splits"].draw(Figure().subplots())
+    parted(rated, nothing, by="length", bins=3).pictures()["splits"].draw(Figure().subplots())
 
 
 def test_small_parts_are_left_out_and_counted(rated):
     kinds = ["rare", "rare", *["usual"] * 58]
-    found = quick(with_columns(rated, kind=kinds), RBP, by="kind")
+    found = parted(with_columns(rated, kind=kinds), RBP, by="kind")
     assert found.parts["part"].unique().tolist() == ["usual"]
     assert (found.about["small_parts"], found.about["in_small_parts"]) == (1, 2)
     assert found.table.query("kind == 'within'")["ratings"].tolist() == [58, 58]
-    refused(lambda: quick(rated, RBP, by="query_id"), "no part by 'query_id'", BadRatings)
+    refused(lambda: parted(rated, RBP, by="query_id"), "no part by 'query_id'", BadRatings)
 
 
 @pytest.mark.parametrize(("more", "says"), [
@@ -152,14 +166,14 @@ def test_small_parts_are_left_out_and_counted(rated):
     ({"by": "kind", "resamples": 1}, "resamples=1"),
     ({"by": "kind", "confidence": 1}, "confidence=1"),
 ])  # fmt: skip
-def test_what_does_not_go_together_is_an_error(rated, more, says):
-    refused(lambda: quick(rated, RBP, **more), says, BadParameter)
-    refused(lambda: quick(preferred(), RBP, by="first"), "preferences have no correlation", BadParameter)
+def test_parts_that_there_are_not(rated, more, says):
+    refused(lambda: parted(rated, RBP, **more), says, BadParameter)
+    refused(lambda: parted(preferred(), RBP, by="first"), "preferences have no correlation", BadParameter)
 
 
 @pytest.mark.slow
-def test_pictures_show_their_data(rated):
-    for found, at in ((quick(rated, RBP, by="kind"), "x"), (quick(rated, RBP, by="frequency", bins=4), "y")):
+def test_pictures_of_parts_show_their_data(rated):
+    for found, at in ((parted(rated, RBP, by="kind"), "x"), (parted(rated, RBP, by="frequency", bins=4), "y")):
         axes = found.pictures()["splits"].draw(Figure().subplots())
         assert plot_splits(found).get_title(loc="left") == axes.get_title(loc="left")
         assert axes.get_title(loc="left").endswith("60 rated lists of 12 users")
@@ -171,3 +185,91 @@ def test_pictures_show_their_data(rated):
         bars = np.concatenate([line for part in axes.collections for line in part.get_segments()])
         assert {*found.parts[["low", "high"]].stack()} <= {*bars[:, "xy".index(at)]}
     assert len(found.tables()["splits"].frame) == 2 * 6
+
+
+def along(*args, **more):
+    return sensitivity(*args, **{"resamples": 100, "progress": False, **more})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("users", [0, 12])
+def test_every_point_and_band_is_that_of_loops(users):
+    rated, grid = made(users=users), [1, 2.5, 4]
+    found = along({"RBP": RATIO, "P": "AdaptiveP(effort='ratio($e)')@4"}, {"e": grid}, rated, seed=3)
+    drawn = resample_counts(len(rated), rated.users, 100, 3).astype(int)
+    scores = rated.scores([f"AdaptiveRBP(p=0.6,effort='ratio({e})')" for e in grid]).to_numpy()
+    y = rated.ratings
+    for kind, slow in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)):
+        all_counts = [np.ones_like(y, int), *drawn.T]
+        loops = np.array([[slow(np.repeat(of, n), np.repeat(y, n))[0] for of in scores.T] for n in all_counts])
+        rows = found.table[found.table["measure"] == "RBP"]
+        assert rows[kind].tolist() == pytest.approx(loops[0], abs=1e-9)
+        units = len(y) if rated.users is None else len(set(rated.users))
+        change = loops - loops[:, :1]
+        assert rows[f"{kind}_change"].tolist() == pytest.approx(change[0], abs=1e-9)
+        for name, found_in, most in ((kind, loops, 1), (f"{kind}_change", change, 2)):
+            slow = [ends(*column, units, -most, most) for column in zip(found_in[0], found_in[1:].T)]
+            assert rows[[f"{name}_low", f"{name}_high"]].to_numpy() == pytest.approx(np.array(slow), abs=1e-9)
+
+
+def test_curves_are_kept_and_taken_from_there_for_equal_scores(tmp_path, monkeypatch):
+    rated = made()
+    first = along(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path)
+    monkeypatch.setattr(agreement_variation, "coefficients", None)
+    pd.testing.assert_frame_equal(along(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path).table, first.table)
+    other = rated.only(rated.table.index[::-1].to_numpy())
+    for values, ratings in (([1, 2], rated), ([1, 4], other)):
+        with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+            along(RATIO, {"e": values}, ratings, cache_dir=tmp_path)
+
+
+@pytest.mark.slow
+def test_constants_have_no_correlation_and_findings_say_so():
+    """With g = 0 all scores are 0; the template ``nothing`` always scores 0."""
+    text = "CWLA(C='rbp(0.5)',A='erg',gain='table({1:$g,2:$g})')"
+    templates = {"some": text, "nothing": lambda g: "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
+    found = along(templates, {"g": [0, 0.5]}, made())
+    assert "some: with g = 0" in found.findings()[0]
+    assert "highest" in found.findings()[0]
+    assert found.findings()[1] == "nothing: all rated items have the same score for every g: there is no correlation."
+    nothing = along({"nothing": templates["nothing"]}, {"g": [0, 0.5]}, made())
+    assert "nan" not in str(nothing)
+    for picture in (*found.pictures().values(), *nothing.pictures().values()):
+        picture.draw(Figure().subplots())
+
+
+@pytest.mark.parametrize(("values", "more", "says"), [
+    ({"e": [1, 2], "f": [1, 2]}, {}, "one parameter, not 2 parameters"),
+    ({"e": [1]}, {}, "two values or more"),
+    ({"f": [1, 2]}, {}, "has $e, but no range"),
+    ({"e": [1, 2]}, {"resamples": 5}, "resamples=5"),
+    ({"e": [1, 2]}, {"confidence": 95}, "confidence=95"),
+    ({"e": [1, -2]}, {}, "with e=-2"),
+])  # fmt: skip
+def test_curves_that_there_are_not(values, more, says):
+    refused(lambda: along(RATIO, values, made(), **more), says, BadParameter)
+    refused(lambda: along(RATIO, {"e": [1, 2]}, preferred()), "objective='agreement'", BadParameter)
+
+
+def test_intervals_without_any_value_are_not_numbers():
+    found = around(np.array([0.5, 0.2]), np.array([[np.nan, 0.1, np.nan], [0.1, np.nan, 0.3]]), 0.95, 3)
+    assert np.isnan(found[:, 0]).all()
+    assert found[:, 1] == pytest.approx([max(-1, 0.2 - 4.302653 * 0.02**0.5), min(1, 0.2 + 4.302653 * 0.02**0.5)])
+
+
+@pytest.mark.slow
+def test_pictures_show_their_data_whatever_the_values_are():
+    found = along({"RBP": RATIO, "P": "AdaptiveP(effort='ratio($e)')@4"}, {"e": [1, 2, 200]}, made())
+    for name, plot, column in (
+        ("sensitivity_pearson", plot_sensitivity, "pearson"),
+        ("change_pearson", plot_change, "pearson_change"),
+    ):
+        axes = found.pictures()[name].draw(None)
+        assert plot(found).get_xlabel() == axes.get_xlabel() == "e"
+        lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 3]
+        for line, (_, rows) in zip(lines, found.pictures()[name].data.groupby("measure", sort=False), strict=True):
+            assert line.get_ydata().tolist() == rows[column].tolist()
+        assert axes.get_xscale() == "log"
+        assert len(axes.collections) == 2  # two confidence bands
+    texts = along("CWLA(C='$C',A='etg',max_rel=2)@3", {"C": ["rr", "rbp(0.5)"]}, made())
+    assert [label.get_text() for label in plot_sensitivity(texts).get_xticklabels()] == ["rr", "rbp(0.5)"]
