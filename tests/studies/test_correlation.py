@@ -126,15 +126,6 @@ def test_noise_in_the_last_digits_makes_no_order():
     assert tau([0.3, 0.1 + 0.2, 0.5], [1, 2, 3]) == tau([0.3, 0.3, 0.5], [1, 2, 3])
 
 
-@given(pairs_of(least=3), st.integers(0, 2**32 - 1))
-def test_the_order_in_which_things_are_given_does_not_matter(xy, seed):
-    x, y = np.array(xy, float)
-    moved = np.random.default_rng(seed).permutation(len(x))
-    for kind in ("a", "b", "ap"):
-        assert tau(x, y, kind) == pytest.approx(tau(x[moved], y[moved], kind), abs=1e-12, nan_ok=True)
-    assert rbo(x, y) == pytest.approx(rbo(x[moved], y[moved]), abs=1e-12)
-
-
 @pytest.mark.parametrize("of", [tau, kendall_distance, rbo, lambda x, y: tau(x, y, "ap")])
 def test_leading_axes_broadcast_and_cutting_into_rows_changes_nothing(of, monkeypatch):
     rng = np.random.default_rng(3)

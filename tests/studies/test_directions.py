@@ -26,31 +26,17 @@ def _run(seed: int, noise: float = 1.0) -> dict[str, dict[str, float]]:
     return {q: {d: grade + float(rng.normal(0, noise)) for d, grade in of.items()} for q, of in QRELS.items()}
 
 
-def _raw(rated: Rated, measure: object) -> np.ndarray:
+def scores_by(rated, measure):
     return rated.scores([measure]).to_numpy()[:, 0]
-
-
-def _correlations(rated: Rated, numbers) -> object:
-    """Return the correlations of ratings with fewer non-relevant documents above the k-th relevant one."""
-    costs = [_raw(rated, f"ESL(wanted={k})") for k in numbers]
-    return pytest.approx([np.corrcoef(-cost, rated.ratings)[0, 1] for cost in costs])
 
 
 @pytest.fixture(scope="module")
 def rated() -> Rated:
     """Ratings that fall with the number of non-relevant documents above the first relevant one."""
     run, rng = _run(1), np.random.default_rng(2)
-    cost = _raw(Rated.lists(QRELS, run, dict.fromkeys(QUERIES, 1)), "ESL")
+    cost = scores_by(Rated.lists(QRELS, run, dict.fromkeys(QUERIES, 1)), "ESL")
     table = pd.DataFrame({"query_id": QUERIES, "rating": 5 - cost + rng.normal(0, 0.3, len(cost))})
     return Rated.lists(QRELS, run, table.assign(half=["a", "b"] * 15))
-
-
-@pytest.fixture(scope="module")
-def preferred(rated: Rated) -> Rated:
-    """Preferences for the list with the higher rating."""
-    of = dict(zip(QUERIES, rated.ratings, strict=True))
-    pairs = [(one, other, float(np.sign(of[one] - of[other]))) for one, other in itertools.pairwise(QUERIES)]
-    return Rated.preferences(QRELS, _run(1), pd.DataFrame(pairs, columns=["first", "second", "preference"]))
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +44,20 @@ def runs() -> dict[str, dict]:
     return {f"run {number}": _run(number, 0.3 + 0.2 * number) for number in range(8)}
 
 
+def test_preferences_agree_with_lower_costs(rated):
+    pairs = pd.DataFrame(itertools.pairwise(QUERIES), columns=["first", "second"])
+    preferred = Rated.preferences(QRELS, _run(1), pairs.assign(preference=np.sign(-np.diff(rated.ratings))))
+    found = studies.user_agreement(preferred, ["ESL"], "agreement", resamples=100)
+    cost, y = scores_by(preferred, "ESL"), preferred.ratings
+    credit = [0.5 if c == 0 else float(np.sign(-c) == np.sign(p)) for c, p in zip(cost, y) if p]
+    assert found.table["agreement"].iloc[0] == pytest.approx(np.mean(credit))
+    assert np.mean(credit) > 0.6
+
+
 @pytest.mark.parametrize("measure", COSTS)
 def test_costs_agree_with_users_who_prefer_low_costs(rated, measure):
     found = studies.user_agreement(rated, [measure, "P@3"], baseline="P@3", cv=3, repeats=1, resamples=100)
-    cost, row = _raw(rated, measure), found.table.iloc[0]
+    cost, row = scores_by(rated, measure), found.table.iloc[0]
     assert row["tau_b"] == pytest.approx(kendalltau(-cost, rated.ratings).statistic)
     assert row["tau_b"] > 0.5
     assert row["pearson"] == pytest.approx(pearsonr(-cost, rated.ratings).statistic)
@@ -73,43 +69,30 @@ def test_costs_agree_with_users_who_prefer_low_costs(rated, measure):
     assert sum(NOTE in sentence for sentence in found.limits()) == 1
     errors = studies.nrmse(cost[:, None], rated.ratings, cv=3, repeats=1)
     assert row["nrmse"] == pytest.approx(errors.mean()), "for both directions"
-
-
-def test_preferences_agree_with_lower_costs(preferred):
-    found = studies.user_agreement(preferred, ["ESL"], "agreement", resamples=100)
-    cost, y = _raw(preferred, "ESL"), preferred.ratings
-    credit = [0.5 if c == 0 else float(np.sign(-c) == np.sign(p)) for c, p in zip(cost, y) if p]
-    assert found.table["agreement"].iloc[0] == pytest.approx(np.mean(credit))
-    assert np.mean(credit) > 0.6
-
-
-def test_costs_in_a_grid_have_their_direction(rated):
-    grid = studies.grid(["prec(5)", "bpm(1,1000)"], ["avg", "items"], max_rel=1)
-    found = studies.user_agreement(rated, grid, cv=3, repeats=1, resamples=100)
-    name = found.about["less_is_better"][-1]
-    assert found.table.loc[name, "A"] == "items"
-    assert found.table.loc[name, "tau_b"] > 0.5
+    labels = [studies.plot_bands(found, name, Figure().subplots()).get_xlabel() for name in found.scores]
+    assert [label.endswith(", less is better") for label in labels] == [True, False]
 
 
 def test_where_greater_is_better_nothing_changes_and_no_note_is_shown(rated):
-    found = studies.user_agreement(rated, ["RR"], cv=3, repeats=1, resamples=100)
-    assert found.about["less_is_better"] == []
-    assert not any(NOTE in sentence for sentence in found.limits())
-
-
-@pytest.mark.slow
-def test_axes_of_scores_say_that_less_is_better(rated):
-    found = studies.user_agreement(rated, {"length": ESL, "RR": "RR"}, cv=3, repeats=1, resamples=100)
-    labels = [studies.plot_bands(found, name, Figure().subplots()).get_xlabel() for name in found.scores]
-    assert labels == ["score by length, less is better", "score by RR"]
+    grid = studies.grid(["prec(5)", "bpm(1,1000)"], ["avg", "items"], max_rel=1)
+    for measures, lower in ((["RR"], []), (grid, ["prec(5) + items", "bpm(1,1000) + items"])):
+        found = studies.user_agreement(rated, measures, cv=3, repeats=1, resamples=100)
+        assert found.about["less_is_better"] == lower
+        assert any(NOTE in sentence for sentence in found.limits()) == bool(lower)
 
 
 def test_fit_chooses_the_cost_with_the_highest_agreement(rated):
+    """The correlation is that of ratings with fewer non-relevant documents above the k-th relevant one."""
     found = studies.fit("ESL(wanted=$k)", {"k": [1, 2, 3]}, rated, default={"k": 3}, cv=3, repeats=1, progress=False)
     assert found.values == {"k": 1}
-    assert found.candidates["value"].tolist() == _correlations(rated, found.candidates["k"])
+    costs = [scores_by(rated, f"ESL(wanted={k})") for k in (1, 2, 3)]
+    expected = pytest.approx([np.corrcoef(-cost, rated.ratings)[0, 1] for cost in costs])
+    assert found.candidates.sort_values("k")["value"].tolist() == expected
     assert found.folds["held_out"].mean() > found.folds["default"].mean()
-    assert any(NOTE in sentence for sentence in found.limits())
+    along = studies.sensitivity("ESL(wanted=$k)", {"k": [1, 2, 3]}, rated, resamples=100, progress=False)
+    assert along.table["pearson"].tolist() == expected
+    for study in (found, along):
+        assert any(NOTE in sentence for sentence in study.limits())
 
 
 def test_fit_turns_each_candidate_in_its_own_direction(rated):
@@ -118,46 +101,29 @@ def test_fit_turns_each_candidate_in_its_own_direction(rated):
     assert (found.candidates["value"] > 0.3).all()
 
 
-def test_sensitivity_of_a_cost(rated):
-    found = studies.sensitivity("ESL(wanted=$k)", {"k": [1, 2]}, rated, resamples=100, progress=False)
-    assert found.table["pearson"].tolist() == _correlations(rated, (1, 2))
-    assert any(NOTE in sentence for sentence in found.limits())
-
-
 def test_splits_of_a_cost(rated):
     found = studies.splits(rated, {"length": ESL, "RR": "RR"}, by="half", resamples=100)
     matrix = found.matrix()
-    half, cost = (rated.table["half"] == "a").to_numpy(), -_raw(rated, "ESL")
+    half, cost = (rated.table["half"] == "a").to_numpy(), -scores_by(rated, "ESL")
     assert matrix.loc["length", "all"] == pytest.approx(np.corrcoef(cost, rated.ratings)[0, 1])
     assert matrix.loc["length", "a"] == pytest.approx(np.corrcoef(cost[half], rated.ratings[half])[0, 1])
     assert (matrix > 0.3).all(axis=None)
     assert any("Of length, less is better" in sentence for sentence in found.limits())
 
 
-def _configurations(rated: Rated) -> pd.DataFrame:
-    return rated.scores(["ESL", "RR"]).assign(clicks=rated.ratings, topic=np.arange(len(rated)) // 3)
-
-
 def test_virtual_systems_know_costs_by_the_column_s_name(rated):
-    values = _configurations(rated)
+    values = rated.scores(["ESL", "RR"]).assign(clicks=rated.ratings, topic=np.arange(len(rated)) // 3)
     found = studies.virtual_systems(values, "clicks", repeats=50, resamples=100)
     turned = studies.virtual_systems(values.assign(ESL=-values["ESL"]), "clicks", repeats=50, resamples=100,
                                      less_is_better=[])  # fmt: skip
     pd.testing.assert_frame_equal(found.table, turned.table)
+    values = values.rename(columns={"ESL": "length"})
+    named = studies.virtual_systems(values, "clicks", repeats=50, resamples=100, less_is_better=["length"])
+    pd.testing.assert_frame_equal(named.table.iloc[:, 2:], found.table.iloc[:, 2:])
+    unknown = "no column of scores 'lenght'", "length", BadParameter
+    refused(lambda: studies.virtual_systems(values, "clicks", less_is_better=["lenght"]), *unknown)
     assert (found.table[["limit", "across", "repeated"]] > 0.3).all(axis=None)
     assert any("Of ESL, less is better" in sentence for sentence in found.limits())
-
-
-def test_virtual_systems_with_named_columns(rated):
-    values = _configurations(rated).rename(columns={"ESL": "length"})
-
-    def limit(lower, **how):
-        return studies.virtual_systems(values, "clicks", less_is_better=lower, **how).table["limit"][0]
-
-    turned = limit(["length"], repeats=50, resamples=100)
-    assert turned == pytest.approx(-limit(None, repeats=50, resamples=100))
-    assert turned > 0
-    refused(lambda: limit(["lenght"]), "no column of scores 'lenght'", "length", BadParameter)
 
 
 def test_names_of_columns_that_are_no_texts_of_measures():

@@ -1,9 +1,8 @@
-"""Tests of the HTML report of a study, opened in a browser, and of the files beside it."""
+"""Tests of the HTML report of a study, opened in a browser, of the files beside it, and of values in its pictures."""
 
 import base64
 import copy
 import json
-import os
 import pickle
 import re
 import shutil
@@ -11,16 +10,16 @@ import sys
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from pyterrier_cwla import studies
-from pyterrier_cwla.rendering.figures import label_ends, measure_look
+from pyterrier_cwla.rendering.figures import inset_panels, label_ends, measure_look, name_columns, name_rows
 from pyterrier_cwla.studies import Finding, Picture, Study, Table
-from pyterrier_cwla.studies.report import _by_picture, write_files
+from pyterrier_cwla.studies.report import _by_picture, picture_values
 from tests.support.browsing import seen, serious_violations
 from tests.support.messages import refused
 
@@ -122,9 +121,16 @@ def content(folder):
 
 @pytest.mark.slow
 def test_force_replaces_the_report_before_and_nothing_else(tmp_path):
+    """Without force no report is replaced; whether it was edited is not known."""
     Hostile().report(tmp_path)
     (tmp_path / "tables/notes.csv").write_text("of the user")
     (tmp_path / "pictures/photo.png").write_text("of the user")
+    for changed in ("tables/notes.csv", "tables/scores.csv", "report.html"):
+        (tmp_path / changed).write_text("changed")
+        before = content(tmp_path)
+        for study in (Hostile(), Plain("third", title="Another")):
+            refused(partial(study.report, tmp_path), "the file exists")
+        assert content(tmp_path) == before
     Plain().report(tmp_path, force=True)
     assert content(tmp_path).keys() == {
         "about.json", "manifest.json", "pictures/photo.png", "report.html", "tables/notes.csv", "tables/scores.csv",
@@ -132,6 +138,8 @@ def test_force_replaces_the_report_before_and_nothing_else(tmp_path):
     }  # fmt: skip
     listed = json.loads((tmp_path / "manifest.json").read_text())["files"]
     assert listed == ["about.json", "report.html", "tables/scores.csv", "tables/scores.parquet"]
+    assert Plain("other").report(tmp_path, force=True).is_file()
+    assert "tables/scores.csv" not in content(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["report.html", "about.json", "tables/scores.csv", "manifest.json"])
@@ -156,22 +164,6 @@ def test_a_file_of_the_user_is_not_said_to_be_replaced(name, tmp_path):
     message = f"{name}: the file exists. Write the report to another folder, or move the file away: it is not of a rep"
     refused(lambda: Plain().report(tmp_path), message)
     assert content(tmp_path) == {name: b"of the user"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("changed", [None, "tables/scores.csv", "report.html"])
-def test_a_report_is_replaced_with_force_only(changed, tmp_path):
-    """Whether it was edited is not known."""
-    Plain("other").report(tmp_path)
-    Plain().report(tmp_path, force=True)
-    if changed:
-        (tmp_path / changed).write_text("changed")
-    before = content(tmp_path)
-    for study in (Plain(), Plain("third", title="Another")):
-        refused(partial(study.report, tmp_path), "the file exists")
-    assert content(tmp_path) == before
-    assert Plain(value=2).report(tmp_path, force=True).is_file()
-    assert "tables/other.csv" not in content(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -217,14 +209,6 @@ def test_names_that_leave_the_folder_and_folders_that_cannot_be(tmp_path):
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("")
     refused(lambda: Hostile().report(tmp_path / "file" / "study"), "file/study")
-
-
-def test_the_page_is_written_last(tmp_path, monkeypatch):
-    """A folder with a page has all files of the report."""
-    real, places = os.replace, []
-    monkeypatch.setattr(os, "replace", lambda part, place: (places.append(Path(place).name), real(part, place)))
-    write_files(tmp_path, dict.fromkeys(("tables/scores.csv", "report.html", "about.json"), b"{}"), "A study")
-    assert places == ["manifest.json", "scores.csv", "about.json", "report.html", "manifest.json"]
 
 
 @pytest.mark.slow
@@ -489,3 +473,89 @@ def test_each_module_of_a_study_opens_with_its_question_method_and_limits():
     for name in {one.__module__ for one in results}:
         doc = sys.modules[name].__doc__
         assert [part in doc for part in ("Question: ", "Method: ", "Not to conclude: ")] == [True] * 3, name
+
+
+NOTHING = pd.DataFrame()
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+def shown(ax, data=NOTHING):
+    """Return the texts that a report shows at the points of a picture."""
+    return [text for *_, text in picture_values(ax.figure, data)["points"]]
+
+
+def test_lines_have_labels_and_bands_and_texts_belong(ax):
+    curves = {"AP, all": ([1, 2], [0.5, 1.0]), "P$5": ([1, 2], [0.5, np.nan])}
+    looks = {name: measure_look(number) for number, name in enumerate(curves)}
+    for name, curve in curves.items():
+        ax.plot(*curve, label=name, **looks[name])
+        ax.fill_between(curve[0], 0, 1, label=name, color=looks[name]["color"], alpha=0.1)
+    ax.axhline(0.9, color="grey")
+    ax.set_xlim(1, 3)
+    ax.set_ylim(0, 1)
+    label_ends(ax, curves, looks)
+    found = picture_values(ax.figure, NOTHING)
+    assert [(one["name"], len(one["ids"])) for one in found["series"]] == [("AP, all", 3), ("P$5", 3)]
+    assert [text for *_, text in found["points"]] == ["AP, all\n0.5\n1", "AP, all\n1\n2", "P$5\n0.5\n1"]
+    assert found["points"][1][:3] == [0, 0.5, 1.0]
+    gids = [artist.get_gid() for artist in (*ax.lines, *ax.collections, *ax.texts)]
+    assert sorted(filter(None, gids)) == sorted(gid for one in found["series"] for gid in one["ids"])
+
+
+def test_values_are_in_the_unit_of_the_axis(ax):
+    ax.plot([0.01, 0.025, 1.0, 2.0], [0, 1, 2, 3])
+    ax.set_xlabel("kept\n(%)")
+    ax.fmt_xdata = lambda x: "all" if x == 2 else f"{100 * x:g}"
+    assert shown(ax) == [
+        "0\nkept (%): 1", "1\nkept (%): 2.5", "2\nkept (%): 100", "3\nkept (%): all",
+    ]  # fmt: skip
+
+
+def test_rows_and_columns_have_their_names(ax):
+    ax.scatter([-0.5, 0.25], [0, 1.2])
+    ax.set_xlabel("τ")
+    name_rows(ax, [0, 1], ["nDCG@10", "RR"])
+    assert shown(ax) == ["nDCG@10\nτ: −0.5", "RR\nτ: 0.25"]
+
+
+def test_columns_have_their_whole_names(ax):
+    ax.plot([0, 1], [0.5, 1])
+    name_columns(ax, [0, 1], ["a name that is broken into lines " * 3, "2"])
+    assert shown(ax) == ["0.5\n" + ("a name that is broken into lines " * 3), "1\n2"]
+
+
+def test_points_have_the_name_of_their_only_row(ax):
+    ax.plot([0.1, 0.2, 0.3], [1, 2, 3], "o")
+    data = pd.DataFrame({"run": ["a", "b", "c", "d"], "x": [0.1, 0.2, 0.3, 0.3], "y": [1.0, 2.0, 3.0, 3.0]})
+    assert shown(ax, data) == ["a\n1\n0.1", "b\n2\n0.2", "3\n0.3"]
+
+
+@pytest.mark.slow
+def test_panels_name_their_lines_and_share_the_labels_of_the_picture(ax):
+    names = ["AP", "RR"]
+    looks = {name: measure_look(number) for number, name in enumerate(names)}
+    ax.set_ylabel("score")
+    for name, one in zip(names, inset_panels(ax, names, looks), strict=True):
+        one.plot([1], [0.5], label=name, **looks[name])
+        one.plot([1], [0.7], color="grey", alpha=0.5)
+    found = picture_values(ax.figure, NOTHING)
+    assert [text for *_, text in found["points"]] == ["AP\nscore: 0.5\n1", "RR\nscore: 0.5\n1"]
+    assert [one["name"] for one in found["series"]] == names
+
+
+def test_bars_have_their_share(ax):
+    ax.bar([0, 1], [0.25, 0.5], label="1")
+    ax.bar([0, 1], [0.75, 0.5], bottom=[0.25, 0.5], label="2")
+    ax.set_ylabel("share")
+    assert shown(ax) == ["1\nshare: 0.25", "1\nshare: 0.5", "2\nshare: 0.75", "2\nshare: 0.5"]
+
+
+@pytest.mark.slow
+def test_nothing_is_drawn_and_too_many_points(ax):
+    assert picture_values(ax.figure, NOTHING) == {"series": [], "points": []}
+    ax.plot(np.arange(4000.0), np.arange(4000.0))
+    assert picture_values(ax.figure, NOTHING) == {"series": [], "points": []}

@@ -5,7 +5,6 @@ from copy import deepcopy
 from itertools import combinations
 from math import sqrt
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +21,6 @@ from tests.studies.incomplete_judgments.test_robustness import generated as of_f
 from tests.support.messages import refused
 from tests.support.readable import assert_readable
 
-mpl.use("Agg")
 LENGTHS = {f"d{d}": 40.0 + 9 * d for d in range(20)}
 MEASURES = [
     "RBP(rel=1,p=0.7)", "nDCG@4", "AP(rel=2)", "ERR", "Bpref", "infAP", "AP(judged_only=True)", "Rprec", "P@3",

@@ -1,17 +1,19 @@
-"""Tests of the robustness to missing judgments, against loops that remove judgments and score the runs again."""
+"""Tests of missing judgments and of robustness to them, against loops that remove judgments and score the runs again."""
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from math import inf, log2, sqrt
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from pyterrier_cwla import CWLA, UDCG, ByTopic, Mixture, evaluate
-from pyterrier_cwla.errors import BadParameter, BadRun
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.evaluation.score_cache import key_in_cache
 from pyterrier_cwla.rendering.figures import measure_look
@@ -21,22 +23,25 @@ from pyterrier_cwla.studies.incomplete_judgments import missing_judgments as mas
 from pyterrier_cwla.studies.incomplete_judgments import robustness_result as results
 from pyterrier_cwla.studies.incomplete_judgments import robustness_study as robust_pieces
 from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import (
+    FRACTIONS,
     Depths,
     Fractions,
     Masking,
     best_ranks,
+    checked_groups,
     f_qrels,
     knee,
     knee_table,
+    lacking,
     of_pairs,
     plain_judgments,
 )
 from pyterrier_cwla.studies.incomplete_judgments.robustness_result import PairTests, accuracy, g_mean
 from pyterrier_cwla.studies.incomplete_judgments.robustness_study import MEASURES, Resampling, Work, identity
 from pyterrier_cwla.tasks.hashing import fingerprint
+from tests.support.generated import as_pyterrier, collection
 from tests.support.messages import refused
 
-mpl.use("Agg")
 FEW = (0.1, 0.3, 0.6)
 FAST = {"complete": None, "resamples": 50, "progress": False}
 FULL = {"fractions": FEW, "seeds": 3, "pairs": 8, **FAST}
@@ -306,12 +311,10 @@ def test_a_measure_by_which_all_runs_tie_has_no_order():
     found = robustness(QRELS, runs, ["AP", "RR", "NumRel"], fractions=(0.3, 0.6), seeds=2, pairs=0, **FAST)
     assert found.order.table()[["tau", "low", "high"]].isna().all(axis=1).tolist() == [False, False, True] * 3
     assert found.order.knees()[["knee", "low", "high"]].isna().all(axis=1).tolist() == [False, False, True]
-    assert "NumRel undefined" in found.findings()[0]
-    assert "NumRel undefined" in found.findings()[-1]
+    assert all("NumRel undefined" in found.findings()[at] for at in (0, -1))
     assert any(f"NumRel {percent(1)} of the pairs" in said for said in found.limits())
     for picture in found.pictures().values():
-        ax = picture.draw(None)
-        mpl.pyplot.close(ax.figure)
+        picture.draw(None)
 
 
 def test_knees():
@@ -366,19 +369,15 @@ def test_pairs_drawn_anew_by_loops():
 
 @pytest.mark.slow
 def test_the_confusion_by_loops(study):
-    tests = study.tests
-    for level in range(4):
+    tests, rejected = study.tests, study.tests.p <= 0.05
+    for at, level in enumerate(tests.levels):
         for number, name in enumerate(MEASURES):
-            rates = []
             for seed in range(3):
-                C = np.zeros((2, 2))
-                for pair in range(8):
-                    truly, now = (tests.p[seed, at, number, pair] <= 0.05 for at in (3, level))
-                    C[int(truly), int(now)] += 1
-                assert study.confusion(tests.levels[level], seed).loc[name].to_numpy().tolist() == C.tolist()
-                rates.append((C[0, 0] + C[1, 1]) / 8)
-            row = tests.table().set_index(["level", "measure"]).loc[(tests.levels[level], name)]
-            assert row.accuracy == pytest.approx(np.mean(rates))
+                truly, now = rejected[seed, 3, number], rejected[seed, at, number]
+                cells = [[sum((truly == one) & (now == other)) for other in (False, True)] for one in (False, True)]
+                assert study.confusion(level, seed).loc[name].to_numpy().tolist() == cells
+            row = tests.table().set_index(["level", "measure"]).loc[(level, name)]
+            assert row.accuracy == pytest.approx((rejected[:, 3, number] == rejected[:, at, number]).mean())
             assert row.false_positives == row.rejected_accepted
             assert row.false_negatives == row.accepted_rejected
             assert row.accuracy_low - 1e-6 <= row.accuracy <= row.accuracy_high + 1e-6
@@ -421,11 +420,9 @@ def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
     for one, other in zip(*map(numbers, (study, again)), strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(first.order.scores, study.order.scores[:2])
-    monkeypatch.setattr(Work, "__call__", None)  # nothing is computed again
-    kept = robustness(QRELS, RUNS, **how)
-    np.testing.assert_array_equal(kept.tests.p, study.tests.p)
-    assert str(kept) == str(study)
-    monkeypatch.setattr(Resampling, "__call__", None)
+    for work in (Work, Resampling):
+        monkeypatch.setattr(work, "__call__", None)  # nothing is computed again
+    assert str(robustness(QRELS, RUNS, **how)) == str(study)
     other = robustness(QRELS, RUNS, **how, alpha=0.2, confidence=0.8)
     assert (other.tests.rejected != study.tests.rejected).any()
     other = robustness(QRELS, RUNS, **how | {"pairs": 0})
@@ -502,7 +499,6 @@ def test_what_it_shows(study):
         column = "difference" if "difference" in picture.data else "value"
         for _, rows in picture.data.groupby("measure" if column == "value" else "comparison"):
             assert tuple(np.round(rows[column], 9)) in lines
-        mpl.pyplot.close(ax.figure)
     findings = study.findings()
     assert any("over these pairs and topics?" in said for said in findings)
     assert any(said.startswith("So the order nDCG above infAP above bpref") for said in findings)
@@ -524,17 +520,16 @@ def test_pools_of_some_depth():
 
 @pytest.mark.slow
 def test_more_than_four_measures_have_a_panel_each():
-    Figure = pytest.importorskip("matplotlib.figure").Figure
     named = {f"P at {k}": f"P@{k}" for k in range(1, 7)}
     found = robustness(QRELS, RUNS, named, fractions=(0.5,), pairs=0, **FAST)
-    ax = results.plot_order(found, ax=Figure(figsize=(7, 4)).subplots())
+    ax = results.plot_order(found)
     curves = results.curves_of(found, "tau")
     for panel, name in zip(ax.child_axes, named, strict=True):
         mine = [line for line in panel.lines if line.get_marker() not in ("", "None")]
         assert panel.get_title(loc="left") == name
         assert [line.get_ydata()[::-1].tolist() for line in mine] == [curves[curves.measure == name].value.tolist()]
         assert len(panel.lines) == len(named) + 1  # all measures, and the line at 0.9
-    chosen = results.plot_order(found, ax=Figure().subplots(), measures=["P at 6"])
+    chosen = results.plot_order(found, measures=["P at 6"])
     assert chosen.lines[0].get_color() == measure_look(5)["color"]
     refused(lambda: results.plot_order(found, measures=["P at 7"]), "'P at 7' is no measure", BadParameter)
 
@@ -648,3 +643,99 @@ def test_a_file_of_several_runs_is_separated(tmp_path):
     table[table["run"] == "run0"].drop(columns="run").to_parquet(one)
     refused(lambda: robustness(QRELS, [many, one], ["AP"], **ORDER), "two runs have the name 'run0'", BadRun)
     refused(lambda: robustness(QRELS, one, ["AP"], **ORDER), "give at least 2 by name, not 1 run", BadParameter)
+
+
+def judged(relevant, others, unknown=0, topic="q"):
+    grades = [1 + number % 2 for number in range(relevant)] + [0] * others + [-1] * unknown
+    rows = [(topic, f"{topic}-{number}", grade) for number, grade in enumerate(grades)]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
+
+
+def pairs(frame):
+    return set(zip(frame.query_id, frame.doc_id))
+
+
+SIZES = st.tuples(st.integers(0, 130), st.integers(0, 130), st.integers(0, 3))
+
+
+@given(st.lists(SIZES, min_size=1, max_size=3), st.integers(1, 1000), st.integers(1, 1000), st.integers(0, 5))
+def test_f_qrels_are_nested_and_as_large_as_they_should_be(topics, one, other, seed):
+    """Sizes are max(1, ⌊fR⌋) and max(10, ⌊fN⌋), with f as a decimal; documents with grades below 0 are unjudged."""
+    qrels = pd.concat([judged(*sizes, topic=str(number)) for number, sizes in enumerate(topics)], ignore_index=True)
+    if not len(qrels):
+        return
+    smaller, larger = sorted([one, other])
+    few, more = (f_qrels(qrels, thousandths / 1000, seed) for thousandths in (smaller, larger))
+    assert pairs(few) <= pairs(more) <= pairs(qrels)
+    for number, (R, N, unknown) in enumerate(topics):
+        mine = few[few.query_id == str(number)].relevance
+        exact = Fraction(smaller, 1000)
+        assert (mine > 0).sum() == min(R, max(1, (exact * R).__floor__()))
+        assert (mine == 0).sum() == min(N, max(10, (exact * N).__floor__()))
+        assert (mine < 0).sum() == unknown
+
+
+def test_the_levels_of_the_paper():
+    assert Fractions(FRACTIONS).levels == FRACTIONS
+    assert len(FRACTIONS) == 17
+    assert Fractions((0.5, "0.1")).levels == (0.1, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("fraction", [0, 1.01, -0.5, "half", float("nan"), None])
+def test_a_fraction_out_of_its_range(fraction):
+    refused(lambda: f_qrels(judged(3, 3), fraction), "must be a number above 0 and up to 1", BadParameter)
+
+
+@pytest.mark.slow
+def test_a_seed_says_which_judgments_stay_and_all_are_as_likely():
+    qrels = judged(20, 40)
+    assert f_qrels(qrels, 0.3, 1).equals(f_qrels(qrels, 0.3, 1))
+    assert not f_qrels(qrels, 0.3, 1).equals(f_qrels(qrels, 0.3, 2))
+    times = sum(qrels.index.isin(f_qrels(qrels, 0.3, seed).index) for seed in range(400))
+    expected = np.where(qrels.relevance > 0, 6 / 20, 12 / 40) * 400
+    assert np.abs(times - expected).max() < 5 * np.sqrt(400 * 0.3 * 0.7)
+
+
+def test_a_generator_gives_the_same_holes_however_parted():
+    query, grade = np.repeat(np.arange(4), 30), np.tile([0, 1, 2], 40)
+    whole = Fractions((0.2, 0.4)).kept(query, grade, query, np.random.default_rng(5))
+    rng, less = np.random.default_rng(5), Fractions((0.4,))
+    halves = [less.kept(query[part], grade[part], query[part], rng) for part in (slice(60), slice(60, None))]
+    assert np.array_equal(np.concatenate(halves, axis=1), whole[1:])
+
+
+def test_f_qrels_are_rows_of_what_was_given():
+    frames = collection(0, queries=6, judged=40)
+    kept = f_qrels(frames.qrels, 0.4, 3)
+    pd.testing.assert_frame_equal(kept, frames.qrels.loc[kept.index])
+    renamed = f_qrels(as_pyterrier(frames.qrels), 0.4, 3)
+    assert list(renamed.columns) == ["qid", "docno", "label"]
+    assert renamed.index.equals(kept.index)
+    nested = {q: dict(zip(some.doc_id, some.relevance)) for q, some in frames.qrels.groupby("query_id", sort=False)}
+    assert list(f_qrels(nested, 1.0).columns) == ["query_id", "doc_id", "relevance"]
+
+
+def test_a_pair_that_is_judged_twice():
+    twice = pd.concat([judged(1, 2), judged(1, 2).assign(relevance=2)])
+    refused(lambda: f_qrels(twice, 0.5), "judged twice", BadJudgments)
+
+
+def test_pools_of_a_depth_are_nested_and_end_with_all():
+    holes = Depths((5, 1))
+    assert holes.levels == (1.0, 5.0, inf)
+    first = np.array([1, 2, 5, 6, np.iinfo(np.int64).max])
+    kept = holes.kept(np.zeros(5, int), np.zeros(5, int), first, 0)
+    assert kept.sum(axis=1).tolist() == [1, 3, 5]
+    refused(lambda: Depths((0,)), "depth 0 must be a whole number", BadParameter)
+
+
+def test_every_run_has_a_group():
+    group, names = checked_groups({"a": "x", "b": "y", "c": "x", "d": "z"}, "abc")
+    assert (group.tolist(), names) == ([0, 1, 0], ["x", "y"])
+    refused(lambda: checked_groups({"a": "x", "b": "y"}, "abc"), "'c' has no group", BadParameter)
+    refused(lambda: checked_groups({"a": "x", "b": "x"}, "ab"), "all runs are in one group", BadParameter)
+
+
+def test_topics_that_fail_the_condition_of_bpref():
+    qrels = pd.concat([judged(1, 10, topic="good"), judged(0, 20, topic="none"), judged(5, 9, 3, topic="nine")])
+    assert lacking(plain_judgments(qrels)) == ["none", "nine"]

@@ -126,19 +126,6 @@ def test_influences_are_derivatives(coefficient):
         assert found.sum() == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("coefficient", list(SCIPY))
-def test_standard_errors_over_users_are_about_the_bootstrap_s(coefficient):
-    rng = np.random.default_rng(5)
-    users = np.repeat(np.arange(60), 4)
-    lenient = rng.normal(size=60)[users]
-    worth = rng.normal(size=240)
-    y = np.round(worth + 2 * lenient)
-    x = np.stack([worth + rng.normal(size=240), worth + lenient + rng.normal(size=240)])
-    counts = resample_counts(240, users, 1500, seed=1)
-    bootstrap = [np.std(np.ravel(resampled(coefficient, row, y, counts))) for row in x]
-    assert clustered_error(influence(x, y, coefficient), users) == pytest.approx(bootstrap, rel=0.1)
-
-
 def test_there_are_no_influences_of_constant_scores_and_of_other_coefficients():
     for coefficient in SCIPY:
         assert np.isnan(influence([1, 1, 1], [1, 2, 3], coefficient)).all()

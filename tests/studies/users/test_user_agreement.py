@@ -26,6 +26,7 @@ from tests.papers.test_jiang_allan_2016 import folds, read
 from tests.support.intervals import ends
 from tests.support.messages import refused
 
+pytestmark = pytest.mark.slow
 MEASURES = ["ERR@5", "P(rel=2)@3", "nDCG@5"]
 
 
@@ -70,7 +71,6 @@ def found():
     return with_baseline(rated_lists(), correction="holm")
 
 
-@pytest.mark.slow
 def test_errors_are_those_of_scikit_learn_also_of_a_constant():
     rng = np.random.default_rng(1)
     y = rng.integers(1, 6, 43)
@@ -115,7 +115,6 @@ def test_the_corrected_test_is_the_formula():
     assert corrected_t_test(np.zeros((1, 10)), 1 / 9).tolist() == [1]
 
 
-@pytest.mark.slow
 def test_every_coefficient_is_scipy_s(found):
     for name, function in (("pearson", pearsonr), ("spearman", spearmanr), ("tau_b", kendalltau)):
         for measure in MEASURES:
@@ -123,7 +122,6 @@ def test_every_coefficient_is_scipy_s(found):
             assert found.table.loc[measure, [name, f"{name}_p"]].tolist() == pytest.approx([*expected], abs=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman", "tau_b", "weighted_pearson"])
 def test_where_users_are_known_p_values_are_over_users(coefficient):
     found = agreement_of(rated_lists(users=12, impressions=True), MEASURES, coefficient)
@@ -135,7 +133,6 @@ def test_where_users_are_known_p_values_are_over_users(coefficient):
     assert found.table.loc["ERR@5", f"{coefficient}_p"] == pytest.approx(float(expected), rel=1e-9)
 
 
-@pytest.mark.slow
 def test_folds_are_of_whole_users_where_these_are_known():
     rated = rated_lists(users=7)
     found = agreement_of(rated, MEASURES, repeats=2)
@@ -149,7 +146,6 @@ def test_folds_are_of_whole_users_where_these_are_known():
     assert apart.about["nrmse"].startswith("2 random partitions into 10 folds, over")
 
 
-@pytest.mark.slow
 def test_intervals_are_those_of_resampled_users():
     """Resamples are drawn in loops: each drawn user with all of their ratings, once per draw."""
     rated = rated_lists(users=12)
@@ -168,7 +164,6 @@ def test_intervals_are_those_of_resampled_users():
         assert [row["tau_b_difference_low"], row["tau_b_difference_high"]] == pytest.approx(slow, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_pearson_s_difference_is_williams_test_for_independent_ratings(found):
     x, z, y = found.scores["ERR@5"], found.scores["nDCG@5"], found.rated.ratings
     r = [pearsonr(*pair).statistic for pair in ((x, y), (z, y), (x, z))]
@@ -187,7 +182,6 @@ def test_the_baseline_is_not_compared_with_itself(found):
     assert "differences" not in alone.tables()
 
 
-@pytest.mark.slow
 def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
     p = found.table["tau_b_difference_p"].iloc[:2].to_numpy()
     low, high = np.argsort(p)
@@ -198,7 +192,6 @@ def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
     assert plain.table["tau_b_difference_p_corrected"].iloc[:2].tolist() == pytest.approx(p.tolist())
 
 
-@pytest.mark.slow
 def test_constant_measures_are_said_to_have_no_agreement():
     measures = {"same": "CWLA(C='rbp(0.8)',A='err',max_rel=2)", "ERR": "ERR"}
     found = agreement_of(rated_lists(), measures, baseline="ERR")
@@ -207,7 +200,6 @@ def test_constant_measures_are_said_to_have_no_agreement():
     assert any("same" in sentence and "X" in sentence for sentence in found.limits())
 
 
-@pytest.mark.slow
 def test_what_users_look_at_agrees_best():
     """Ratings are the sum of the first three grades, so P@3 agrees better than a measure of rank 8."""
     measures = {"first 3": "CWLA(C='prec(3)',A='erg',max_rel=2)", "rank 8": "CWLA(C='prec(8)',A='fin',max_rel=2)"}
@@ -240,7 +232,6 @@ def test_options_that_there_are_not(options, message):
     refused(lambda: agreement_of(same, MEASURES), "all 5 ratings are 3", BadRatings)
 
 
-@pytest.mark.slow
 def test_preferences_agree_with_differences_of_scores():
     rated = rated_pairs()
     found = with_baseline(rated)
@@ -252,7 +243,6 @@ def test_preferences_agree_with_differences_of_scores():
     assert f"{ties} of the pairs have no preference: the share of agreement is that of the others." in found.limits()
 
 
-@pytest.mark.slow
 def test_preferences_all_for_one_list_have_an_agreement():
     """The share of agreement is defined also if the winner is always named first."""
     pairs = rated_pairs()
@@ -276,7 +266,6 @@ def metrics():
     return grid(["prec(3)", "rbp(0.8)", "ap2('ranking')"], ["erg", "err", "avg", "fin"], max_rel=2)
 
 
-@pytest.mark.slow
 def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
     found = agreement_of(rated_lists(), metrics)
     assert found.table.loc["rbp(0.8) + avg", "compared_with"] == "rbp(0.8) + erg"
@@ -294,7 +283,6 @@ def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
     assert equal[["tau_b_difference", "tau_b_difference_p"]].tolist() == pytest.approx([0, 1])
 
 
-@pytest.mark.slow
 def test_pairs_have_xx_where_the_order_does_not_matter(metrics):
     found = agreement_of(rated_pairs(), metrics)
     assert found.marked_cells().loc["ap2(ranking)", "fin"] == "XX"
@@ -303,7 +291,6 @@ def test_pairs_have_xx_where_the_order_does_not_matter(metrics):
     assert np.isfinite(as_number.table.loc["ap2(ranking) + fin", "tau_b"])
 
 
-@pytest.mark.slow
 def test_better_and_worse_are_marked():
     """The marks are b and c for significant differences, and in brackets if only the uncorrected test is significant."""
     metrics = grid(["prec(3)", "rbp(0.8)", "rr"], max_rel=2)
@@ -345,7 +332,6 @@ def test_bands_of_many_ratings_are_fifths_and_some_there_are_not(found):
     refused(lambda: same.bands("same"), "nothing to draw", BadParameter)
 
 
-@pytest.mark.slow
 def test_pictures_show_the_numbers_that_are_said(metrics):
     for rated, width in ((rated_lists(users=9), 7.0), (rated_pairs(), 3.3)):
         found = agreement_of(rated, metrics)
@@ -382,7 +368,6 @@ def test_differences_have_no_noise():
     assert [found[f"nrmse_difference{end}"][1] for end in ("", "_p_t", "_p")] == [0, 1, 1]
 
 
-@pytest.mark.slow
 def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
     qrels = {f"q{number}": {"d": 1} for number in range(12)}
     run = {f"q{number}": {"x": 2.0, "d": 1.0} if number < 4 else {"d": 1.0} for number in range(12)}
@@ -395,7 +380,6 @@ def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
     assert [text for _, text in places] == ["1", "2", "3", "4", "5"]
 
 
-@pytest.mark.slow
 def test_what_must_not_be_concluded():
     one_user, weighted = rated_lists(users=1), agreement_of(rated_lists(impressions=True), MEASURES)
     assert one_user.users is None
@@ -407,7 +391,6 @@ def test_what_must_not_be_concluded():
     assert "Some lists are in several pairs" in str(agreement_of(Rated.preferences(qrels, run, chain), MEASURES))
 
 
-@pytest.mark.slow
 def test_the_report_says_who_was_asked():
     found = agreement_of(rated_lists(users=9), MEASURES)
     assert found.title == "Agreement of 3 measures with 60 ratings of 9 users"
@@ -423,7 +406,6 @@ def test_the_report_says_who_was_asked():
     assert all("60 ratings" in table.caption for table in independent.tables().values())
 
 
-@pytest.mark.slow
 @pytest.mark.real_data
 def test_folds_of_jiang_and_allan_are_much_too_sure(data):
     """In Table 3, adaptive GRBP (p = 0.6) beats static effort with p < 0.001; by the corrected test, it does not."""
@@ -437,7 +419,6 @@ def test_folds_of_jiang_and_allan_are_much_too_sure(data):
     assert adaptive["nrmse_difference_p"] > 0.05
 
 
-@pytest.mark.slow
 @pytest.mark.real_data
 def test_users_of_chiir_24_like_what_is_at_the_top(data):
     rated = chiir24_ratings(data / "chiir24-satisfaction")
