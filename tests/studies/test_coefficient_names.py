@@ -86,7 +86,6 @@ def test_agreement_with_preferences_has_one_value(name):
 
 
 def test_the_error_of_prediction_counts_each_rating_once():
-    """``nrmse`` and its columns in the agreement with users are unweighted."""
     assert by_fit("nrmse") == pytest.approx(expected("nrmse"), abs=1e-9)
     assert by_fit("weighted_nrmse") == pytest.approx(expected("weighted_nrmse"), abs=1e-9)
     found = user_agreement(RATED, [RBP], correction=None, cv=3, repeats=1, **QUICK).table

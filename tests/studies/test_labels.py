@@ -11,7 +11,7 @@ from dask.distributed import Client
 from ir_measures import AP, nDCG
 from sklearn.linear_model import LinearRegression
 
-from pyterrier_cwla import CWLA, TBG, LambdaMART, compare, evaluate, explain, out_of_fold, scorer, stream
+from pyterrier_cwla import TBG, LambdaMART, compare, evaluate, explain, out_of_fold, scorer, stream
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.evaluation import cluster
 from pyterrier_cwla.learning import get_scorer, register_scorers, unregister_scorers
@@ -41,14 +41,6 @@ def measures(request):
     return request.param
 
 
-def written(study, tmp_path):
-    """Return the text of all files of a report that people read."""
-    study.report(tmp_path)
-    return "\n".join(
-        path.read_text() for path in tmp_path.rglob("*") if path.suffix in (".html", ".tex", ".csv", ".md", ".txt")
-    )
-
-
 @pytest.mark.slow
 def test_evaluations(measures, tmp_path):
     one = evaluate(QRELS, RUNS, measures)
@@ -60,12 +52,8 @@ def test_evaluations(measures, tmp_path):
         found = cluster.evaluate(QRELS, tmp_path, measures, client=client)
         assert found.columns.tolist() == NAMES
         assert found.loc["run3"].tolist() == one.loc["run3"].tolist()
-        for cache_dir in (None, tmp_path / "cache", tmp_path / "cache"):
-            by_query = cluster.evaluate(QRELS, tmp_path, measures, True, cache_dir, client).compute(scheduler=client)
-            assert by_query.columns.tolist() == ["run", "query_id", *NAMES]
-        again = cluster.evaluate(QRELS, tmp_path, {"other": nDCG @ 5, "same": "AP"}, cache_dir=cache_dir, client=client)
-        assert again.columns.tolist() == ["other", "same"]
-        assert again.loc["run3"].tolist() == one.loc["run3", ["early", "AP"]].tolist()
+        by_query = cluster.evaluate(QRELS, tmp_path, measures, True, client=client).compute(scheduler=client)
+        assert by_query.columns.tolist() == ["run", "query_id", *NAMES]
 
 
 def test_comparisons(measures):
@@ -80,37 +68,20 @@ def test_comparisons(measures):
         assert not HASH.search(text)
 
 
-def test_labels_of_cells_and_of_other_providers():
-    cell = CWLA(C="rbp(0.5)", A="erg", max_rel=2, label="cell")
-    assert evaluate(QRELS, RUNS, [cell, "AP"]).columns.tolist() == ["cell", "AP"]
-    found = compare(QRELS, RUNS, {"a": "SetF", "b": "SetF", "number of documents": "NumRet"})
-    assert found.measures == ["a", "b", "number of documents"]
-    score = found.table.set_index("measure")["score"]
-    assert score["a"].tolist() == score["b"].tolist()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("study", [discriminative_power, metric_agreement, robustness, groups_left_out])
-def test_studies_of_systems(study, measures, tmp_path):
+@pytest.mark.parametrize("study", [discriminative_power, metric_agreement, robustness, groups_left_out, user_agreement])
+def test_studies(study, measures, tmp_path):
     more = {discriminative_power: {"progress": False}, robustness: {"progress": False, "seeds": 2, "resamples": 50},
-            groups_left_out: {"groups": {name: name for name in RUNS}}}  # fmt: skip
-    found = study(QRELS, RUNS, measures=measures, **more.get(study, {}))
+            groups_left_out: {"groups": {name: name for name in RUNS}}, user_agreement: {"cv": 4}}  # fmt: skip
+    given = (rated(),) if study is user_agreement else (QRELS, RUNS)
+    found = study(*given, measures=measures, **more.get(study, {}))
     assert list(found.about["measures"]) == NAMES
     assert found.about["measures"]["TBG"] == repr(PLAIN)
-    text = written(found, tmp_path)
+    found.report(tmp_path)
+    text = "".join(path.read_text() for path in tmp_path.rglob("*") if path.suffix in (".html", ".csv"))
     assert "quick_users &amp; &lt;slow&gt;" in text
     assert not HASH.search(text + repr(found))
     assert json.loads(json.dumps(found.about, default=str))
-
-
-def test_the_cache_of_robustness_does_not_depend_on_labels(tmp_path):
-    how = {"seeds": 2, "resamples": 50, "progress": False, "cache_dir": tmp_path}
-    first = robustness(QRELS, RUNS, {"one": PLAIN, "AP": AP}, **how)
-    files = sorted(tmp_path.rglob("*"))
-    second = robustness(QRELS, RUNS, {"two": PLAIN, "ap": AP}, **how)
-    assert sorted(tmp_path.rglob("*")) == files
-    assert list(second.about["measures"]) == ["two", "ap"]
-    assert first.about["input"] == second.about["input"]
 
 
 def rated(run=RUNS["run2"]):
@@ -120,16 +91,6 @@ def rated(run=RUNS["run2"]):
 def as_frame(run):
     rows = [(q, d, s) for q, of in RUNS[run].items() for d, s in of.items()]
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
-
-
-@pytest.mark.slow
-def test_ratings(measures, tmp_path):
-    found = user_agreement(rated(), measures, resamples=100, cv=4)
-    assert found.table.index.tolist() == NAMES
-    text = written(found, tmp_path)
-    assert "quick_users &amp; &lt;slow&gt;" in text
-    assert not HASH.search(text + repr(found))
-    assert rated().scores(measures).columns.tolist() == NAMES
 
 
 def test_fits():

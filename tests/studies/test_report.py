@@ -142,48 +142,40 @@ def test_force_replaces_the_report_before_and_nothing_else(tmp_path):
     assert "tables/scores.csv" not in content(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["report.html", "about.json", "tables/scores.csv", "manifest.json"])
-def test_existing_files_are_replaced_with_force_only(name, tmp_path):
+FORCE, MOVE = " with force=True", ", or move the file away: it is not of a rep"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("name", "cure"), [
+    ("report.html", FORCE), ("about.json", FORCE), ("tables/scores.csv", FORCE), ("manifest.json", FORCE),
+    ("tables/notes.csv", MOVE), ("pictures/photo.png", MOVE),
+])  # fmt: skip
+def test_existing_files_are_replaced_with_force_only_and_those_of_the_user_never(name, cure, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text('{"files": []}')
-    (tmp_path / "more.csv").write_text("of the user")
     before = content(tmp_path)
-    says = f"{name}: the file exists. Write", " to another folder, ", " with force=True"
-    refused(lambda: Plain().report(tmp_path), *says)
+    refused(lambda: Plain().report(tmp_path), f"{name}: the file exists. Write", " to another folder", cure)
     assert content(tmp_path) == before
-    Plain().report(tmp_path, force=True)
-    assert content(tmp_path)[name] != before[name]
-    assert content(tmp_path)["more.csv"] == before["more.csv"]
+    if cure == FORCE:
+        Plain().report(tmp_path, force=True)
+        assert content(tmp_path)[name] != before[name]
 
 
-@pytest.mark.parametrize("name", ["tables/notes.csv", "pictures/photo.png"])
-def test_a_file_of_the_user_is_not_said_to_be_replaced(name, tmp_path):
-    """With force the file would stay."""
-    (tmp_path / name).parent.mkdir()
-    (tmp_path / name).write_text("of the user")
-    message = f"{name}: the file exists. Write the report to another folder, or move the file away: it is not of a rep"
-    refused(lambda: Plain().report(tmp_path), message)
-    assert content(tmp_path) == {name: b"of the user"}
+NO_MANIFEST = ["", "[]", "{}", '{"files": {}}', '{"files": ["report.html", 3]}', "[" * 100_000]
+NO_FILES = ["../victim.csv", "/etc/passwd", "tables/../../victim.csv", "victim.csv", "tables\\..\\x.csv", "tables/x"]
 
 
-@pytest.mark.parametrize(
-    "name", ["../victim.csv", "/etc/passwd", "tables/../../victim.csv", "victim.csv", "tables\\..\\x.csv", "tables/x"]
-)
-def test_a_manifest_lists_files_of_a_report_only(name, tmp_path):
-    folder, victim = tmp_path / "folder", tmp_path / "victim.csv"
-    victim.write_text("of the user")
+@pytest.mark.every_case
+@pytest.mark.parametrize("text", [*NO_MANIFEST, *(json.dumps({"files": [name]}) for name in NO_FILES)])
+def test_a_manifest_lists_files_of_a_report_only(text, tmp_path):
+    says = ["is in the way"] if text in NO_MANIFEST else ["lists ", ", which is not a file of a report"]
+    folder = tmp_path / "folder"
     folder.mkdir()
-    (folder / "manifest.json").write_text(json.dumps({"files": [name]}))
-    refused(lambda: Plain().report(folder, force=True), "manifest.json: lists ", ", which is not a file of a report")
-    assert victim.read_text() == "of the user"
-    assert list(folder.iterdir()) == [folder / "manifest.json"]
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"files": {}}', '{"files": ["report.html", 3]}', "[" * 100_000])
-def test_what_is_no_manifest_is_in_the_way(text, tmp_path):
-    (tmp_path / "manifest.json").write_text(text)
-    refused(lambda: Plain().report(tmp_path, force=True), "manifest.json: is in the way")
-    assert content(tmp_path) == {"manifest.json": text.encode()}
+    (tmp_path / "victim.csv").write_text("of the user")
+    (folder / "manifest.json").write_text(text)
+    before = content(tmp_path)
+    refused(lambda: Plain().report(folder, force=True), "manifest.json: ", *says)
+    assert content(tmp_path) == before
 
 
 @pytest.mark.slow
@@ -484,7 +476,6 @@ def ax():
 
 
 def shown(ax, data=NOTHING):
-    """Return the texts that a report shows at the points of a picture."""
     return [text for *_, text in picture_values(ax.figure, data)["points"]]
 
 
@@ -515,17 +506,20 @@ def test_values_are_in_the_unit_of_the_axis(ax):
     ]  # fmt: skip
 
 
-def test_rows_and_columns_have_their_names(ax):
+def test_rows_columns_and_bars_have_their_names_and_shares(ax):
     ax.scatter([-0.5, 0.25], [0, 1.2])
     ax.set_xlabel("τ")
     name_rows(ax, [0, 1], ["nDCG@10", "RR"])
     assert shown(ax) == ["nDCG@10\nτ: −0.5", "RR\nτ: 0.25"]
-
-
-def test_columns_have_their_whole_names(ax):
+    ax, whole = Figure().subplots(), "a name that is broken into lines " * 3
     ax.plot([0, 1], [0.5, 1])
-    name_columns(ax, [0, 1], ["a name that is broken into lines " * 3, "2"])
-    assert shown(ax) == ["0.5\n" + ("a name that is broken into lines " * 3), "1\n2"]
+    name_columns(ax, [0, 1], [whole, "2"])
+    assert shown(ax) == [f"0.5\n{whole}", "1\n2"]
+    ax = Figure().subplots()
+    ax.bar([0, 1], [0.25, 0.5], label="1")
+    ax.bar([0, 1], [0.75, 0.5], bottom=[0.25, 0.5], label="2")
+    ax.set_ylabel("share")
+    assert shown(ax) == ["1\nshare: 0.25", "1\nshare: 0.5", "2\nshare: 0.75", "2\nshare: 0.5"]
 
 
 def test_points_have_the_name_of_their_only_row(ax):
@@ -545,13 +539,6 @@ def test_panels_name_their_lines_and_share_the_labels_of_the_picture(ax):
     found = picture_values(ax.figure, NOTHING)
     assert [text for *_, text in found["points"]] == ["AP\nscore: 0.5\n1", "RR\nscore: 0.5\n1"]
     assert [one["name"] for one in found["series"]] == names
-
-
-def test_bars_have_their_share(ax):
-    ax.bar([0, 1], [0.25, 0.5], label="1")
-    ax.bar([0, 1], [0.75, 0.5], bottom=[0.25, 0.5], label="2")
-    ax.set_ylabel("share")
-    assert shown(ax) == ["1\nshare: 0.25", "1\nshare: 0.5", "2\nshare: 0.75", "2\nshare: 0.5"]
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from pyterrier_cwla.model import discount
 from pyterrier_cwla.studies.fitting.discount_fit import _logistic, fit_discount
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts, training_folds
 from pyterrier_cwla.studies.users.ratings import Rated
-from tests.studies.fitting.test_parameter_fit import rated_lists
+from tests.studies.fitting.test_parameter_fit import rated_grades
 from tests.support.messages import refused
 
 CASCADE = "Cascade(phi='$phi',max_rel=2)"
@@ -44,7 +44,7 @@ def made(seed=0, lists=60, noise=0.3, phi=PHI, users=0, weights=False):
     rng = np.random.default_rng(seed)
     grades = rng.choice([0, 0, 1, 2], (lists, len(phi)))
     x = np.array([satisfied(row.tolist()) for row in grades])
-    return rated_lists(grades, 2 + 3 * x @ np.array(phi) + rng.normal(0, noise, lists), rng, users, weights), x
+    return rated_grades(grades, 2 + 3 * x @ np.array(phi) + rng.normal(0, noise, lists), rng, users, weights), x
 
 
 def preferred():
@@ -140,7 +140,6 @@ def test_preferences_are_fitted_by_their_likelihood_without_ties(falling):
 
 
 def test_the_likelihood_of_preferences_has_its_maximum():
-    """There, the gradient is 0."""
     x = np.random.default_rng(0).normal(0.3, 1, (200, 4))
     x = x / np.sqrt((x**2).mean())
     d = _logistic(x, np.ones(200), np.ones(200), intercept=False)

@@ -240,24 +240,14 @@ def test_differences_stay_within_the_range_of_the_measure():
     qrels = {"1": {"a": 1, "b": 0}}
     runs = {"A": {"1": {"a": 9.0} | {f"d{d}": 1 / d for d in range(1, 40)}}, "B": {"1": {"b": 1.0}}}
     assert next_judgments(qrels, runs, "nDCG").pairs[["lowest", "highest"]].values.tolist() == [[-1, 1]]
+    pairs = next_judgments(qrels, runs, "PrecisionWithin(T=1,effort='unit',gain='table({0: -1, 1: 1})')").pairs
+    assert pairs[["difference", "lowest", "highest"]].to_numpy().tolist() == [[2, 2, 2]]
+    none = next_judgments(qrels, {"A": {"1": {"a": 1.0}}, "B": {"1": {"b": 1.0}}}, "AP")
+    assert none.documents.empty
+    assert not none.pairs["open"].any()
+    assert none.findings()[0] == "0 of 0 unjudged documents can change a comparison."
     sums = next_judgments(qrels, runs, "CWLA(C='dcg',A='etg',max_rel=1)")  # the range of etg has no end
     assert sums.pairs.highest[0] == pytest.approx(sum(1 / np.log2(rank + 1) for rank in range(1, 41)))
-
-
-def test_differences_of_chosen_gains_may_be_above_1():
-    runs = {"good": {"1": {"a": 1.0}}, "bad": {"1": {"b": 1.0}}, "new": {"1": {"c": 1.0}}}
-    measure = "PrecisionWithin(T=1,effort='unit',gain='table({0: -1, 1: 1})')"
-    pairs = next_judgments({"1": {"a": 1, "b": 0}}, runs, measure).pairs
-    assert pairs.loc[0, ["difference", "lowest", "highest"]].tolist() == [2, 2, 2]
-    assert ((pairs["lowest"] <= pairs["difference"]) & (pairs["difference"] <= pairs["highest"])).all()
-
-
-def test_no_unjudged_document():
-    qrels = {"1": {"a": 1, "b": 0}}
-    study = next_judgments(qrels, {"A": {"1": {"a": 1.0}}, "B": {"1": {"b": 1.0}}}, "AP")
-    assert study.documents.empty
-    assert not study.pairs["open"].any()
-    assert study.findings()[0] == "0 of 0 unjudged documents can change a comparison."
 
 
 @pytest.mark.parametrize("more, says", [
@@ -275,11 +265,18 @@ def test_no_unjudged_document():
     ({"max_rel": 0}, "max_rel=0: give the highest grade"),
     ({"max_rel": 5, "measure": "ERR"}, "max_rel=5 is above the highest grade of ERR, 4"),
     ({"predicted": {"1": {"b": 3}}}, "topic '1': 'b' has grade 3, above the highest grade, 1"),
+    ({"orders": ["ranks"]}, "'ranks' is no order of judging. Near: 'rank'"),
+    ({"orders": []}, "orders is empty"),
+    ({"tau": "c"}, "tau='c' is no kind of τ"),
+    ({"batch": 0}, "batch=0"),
+    ({"seed": -1}, "seed=-1"),
+    ({"batch": 1, "qrels": {"1": {"unknown": 1}}}, "no document of these runs is judged"),
 ])  # fmt: skip
 def test_errors(more, says):
     runs = {"A": {"1": {"a": 1.0}}, "B": {"1": {"b": 1.0}}}
     given = {"qrels": {"1": {"a": 1}}, "runs": runs, "measure": "AP", **more}
-    refused(lambda: next_judgments(**given), says, (BadParameter, BadJudgments))
+    study = simulated_judging if {*more} & {"orders", "tau", "batch", "seed"} else next_judgments
+    refused(lambda: study(**given), says, (BadParameter, BadJudgments))
 
 
 SIMULATED = "CWLA(C='rbp(0.7)',A='erg',max_rel=2)"
@@ -357,24 +354,9 @@ def test_judgments_needed():
     assert_readable(plot_judging(found).figure)
 
 
-@pytest.mark.parametrize("more, says", [
-    ({"orders": ["ranks"]}, "'ranks' is no order of judging. Near: 'rank'"),
-    ({"orders": []}, "orders is empty"),
-    ({"tau": "c"}, "tau='c' is no kind of τ"),
-    ({"batch": 0}, "batch=0"),
-    ({"seed": -1}, "seed=-1"),
-    ({"qrels": {"0": {"unknown": 1}}}, "no document of these runs is judged"),
-])  # fmt: skip
-def test_errors_of_simulations(more, says):
-    qrels, runs = fully_judged()
-    given = {"qrels": qrels, "runs": runs, "measure": SIMULATED, **more}
-    refused(lambda: simulated_judging(**given), says, (BadParameter, BadJudgments))
-
-
 @pytest.mark.real_data
 @pytest.mark.slow
 def test_judging_trec_covid(data):
-    """By changes of differences, runs are in their final order earlier than at random."""
     folder = data / "trec-covid-r1"
     runs = {path.name: read_run(path) for path in sorted(find_runs(folder / "runs"))[::30]}
     found = simulated_judging(read_qrels(folder / "qrels.txt"), runs, SIMULATED, orders=["open", "random"], batch=100)

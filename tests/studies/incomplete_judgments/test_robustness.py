@@ -27,7 +27,6 @@ from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import (
     Depths,
     Fractions,
     Masking,
-    best_ranks,
     checked_groups,
     f_qrels,
     knee,
@@ -89,13 +88,11 @@ def masking_of(measures=("Bpref", "AP"), qrels=QRELS, runs=RUNS, pool="judged", 
 
 
 def found_by(runs):
-    """Return the judgments of documents that any of these runs has."""
     return {q: {d: g for d, g in some.items() if any(d in run.get(q, {}) for run in runs.values())}
             for q, some in QRELS.items()}  # fmt: skip
 
 
 def top(depth):
-    """Return the documents in the first ranks of each run, by query."""
     return {n: {q: set(sorted(of, key=of.get)[-depth:]) for q, of in run.items()} for n, run in RUNS.items()}
 
 
@@ -107,7 +104,6 @@ def without(group, groups, depth=10):
 
 
 def left(qrels, kept):
-    """Return the judgments selected by a mask, as a frame."""
     frame = pd.DataFrame([(q, d, g) for q, some in qrels.items() for d, g in some.items()])
     return frame.set_axis(["query_id", "doc_id", "relevance"], axis=1)[kept]
 
@@ -185,14 +181,6 @@ def test_a_pair_is_judged_by_what_either_of_the_two_has():
         two = {names[run]: RUNS[names[run]] for run in pair}
         expected = evaluate(found_by(two), two, SCORED, by_query=True).to_numpy().T.reshape(len(SCORED), 2, -1)
         np.testing.assert_allclose(found[:, number], expected, rtol=0, atol=1e-12)
-
-
-def test_the_best_rank_of_each_judged_document():
-    orders = [{q: sorted(some, key=some.get, reverse=True) for q, some in run.items()} for run in RUNS.values()]
-    pool = [(q, d) for q, some in QRELS.items() for d in some]
-    first = [min([of[q].index(d) + 1 for of in orders if d in of.get(q, ())], default=inf) for q, d in pool]
-    found = best_ranks(masking_of().whole).astype(float)
-    assert np.where(found > 1e6, inf, found).tolist() == first
 
 
 def test_intervals_hold_the_estimate_and_differences_are_paired(study):
@@ -413,7 +401,6 @@ def numbers(study):
 
 @pytest.mark.slow
 def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
-    """Cached pieces are reused, also with more seeds, another level of significance, or without tests."""
     how = {**FULL, "cache_dir": tmp_path}
     first = robustness(QRELS, RUNS, **how | {"seeds": 2})
     again = robustness(QRELS, RUNS, **how)
@@ -605,6 +592,17 @@ def test_what_cannot_be_studied(given, says):
     refused(lambda: robustness(**{"qrels": QRELS, "runs": RUNS, "progress": False, **given}), says, BadParameter)
 
 
+def test_levels_measures_and_groups_that_there_are_not(study):
+    refused(lambda: study.confusion(0.2), "no level 0.2", BadParameter)
+    refused(lambda: study.above("ndcg", "AP"), "'ndcg' is no measure of this study", BadParameter)
+    refused(lambda: Depths((0,)), "depth 0 must be a whole number", BadParameter)
+    refused(lambda: checked_groups({"a": "x", "b": "y"}, "abc"), "'c' has no group", BadParameter)
+    refused(lambda: checked_groups({"a": "x", "b": "x"}, "ab"), "all runs are in one group", BadParameter)
+    assert Fractions(FRACTIONS).levels == FRACTIONS
+    assert len(FRACTIONS) == 17
+    assert Fractions((0.5, "0.1")).levels == (0.1, 0.5, 1.0)
+
+
 def test_the_claim_of_the_paper_is_contradicted_where_it_is(study):
     """nDCG is changed to order the runs in reverse at all levels but the last."""
     scores, resampled = study.order.scores.copy(), study.order.resampled.copy()
@@ -620,12 +618,6 @@ def test_the_claim_of_the_paper_is_of_its_own_measures():
         assert says in str(robustness(QRELS, RUNS, [measure, "infAP", "Bpref"], **ORDER))
         binary = {q: {d: int(g > 0) for d, g in some.items()} for q, some in QRELS.items()}
         assert "graded here" not in str(robustness(binary, RUNS, [measure, "infAP", "Bpref"], **ORDER))
-
-
-def test_levels_are_checked(study):
-    refused(lambda: study.confusion(0.2), "no level 0.2", BadParameter)
-    refused(lambda: study.above("ndcg", "AP"), "'ndcg' is no measure of this study", BadParameter)
-    assert Depths((2,)).says(inf) == "all"
 
 
 @pytest.mark.slow
@@ -675,15 +667,11 @@ def test_f_qrels_are_nested_and_as_large_as_they_should_be(topics, one, other, s
         assert (mine < 0).sum() == unknown
 
 
-def test_the_levels_of_the_paper():
-    assert Fractions(FRACTIONS).levels == FRACTIONS
-    assert len(FRACTIONS) == 17
-    assert Fractions((0.5, "0.1")).levels == (0.1, 0.5, 1.0)
-
-
 @pytest.mark.parametrize("fraction", [0, 1.01, -0.5, "half", float("nan"), None])
 def test_a_fraction_out_of_its_range(fraction):
     refused(lambda: f_qrels(judged(3, 3), fraction), "must be a number above 0 and up to 1", BadParameter)
+    twice = pd.concat([judged(1, 2), judged(1, 2).assign(relevance=2)])
+    refused(lambda: f_qrels(twice, 0.5), "judged twice", BadJudgments)
 
 
 @pytest.mark.slow
@@ -713,27 +701,6 @@ def test_f_qrels_are_rows_of_what_was_given():
     assert renamed.index.equals(kept.index)
     nested = {q: dict(zip(some.doc_id, some.relevance)) for q, some in frames.qrels.groupby("query_id", sort=False)}
     assert list(f_qrels(nested, 1.0).columns) == ["query_id", "doc_id", "relevance"]
-
-
-def test_a_pair_that_is_judged_twice():
-    twice = pd.concat([judged(1, 2), judged(1, 2).assign(relevance=2)])
-    refused(lambda: f_qrels(twice, 0.5), "judged twice", BadJudgments)
-
-
-def test_pools_of_a_depth_are_nested_and_end_with_all():
-    holes = Depths((5, 1))
-    assert holes.levels == (1.0, 5.0, inf)
-    first = np.array([1, 2, 5, 6, np.iinfo(np.int64).max])
-    kept = holes.kept(np.zeros(5, int), np.zeros(5, int), first, 0)
-    assert kept.sum(axis=1).tolist() == [1, 3, 5]
-    refused(lambda: Depths((0,)), "depth 0 must be a whole number", BadParameter)
-
-
-def test_every_run_has_a_group():
-    group, names = checked_groups({"a": "x", "b": "y", "c": "x", "d": "z"}, "abc")
-    assert (group.tolist(), names) == ([0, 1, 0], ["x", "y"])
-    refused(lambda: checked_groups({"a": "x", "b": "y"}, "abc"), "'c' has no group", BadParameter)
-    refused(lambda: checked_groups({"a": "x", "b": "x"}, "ab"), "all runs are in one group", BadParameter)
 
 
 def test_topics_that_fail_the_condition_of_bpref():

@@ -19,7 +19,6 @@ MEASURES = {"nDCG@10": "nDCG@10", "RBP": "RBP(p=0.8,rel=1)", "P@10": "P@10"}
 
 
 def judged(seed=0, queries=25, documents=60):
-    """Return people's grades from 0 to 3."""
     rng = np.random.default_rng(seed)
     return {
         str(q): {f"d{d}": int(rng.choice(4, p=[0.55, 0.2, 0.15, 0.1])) for d in range(documents)}
@@ -28,7 +27,6 @@ def judged(seed=0, queries=25, documents=60):
 
 
 def systems(grades, number=20, seed=1):
-    """Return runs of falling quality with 30 documents for each topic."""
     rng = np.random.default_rng(seed)
     runs = {}
     for r in range(number):

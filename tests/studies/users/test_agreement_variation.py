@@ -222,7 +222,6 @@ def test_curves_are_kept_and_taken_from_there_for_equal_scores(tmp_path, monkeyp
 
 @pytest.mark.slow
 def test_constants_have_no_correlation_and_findings_say_so():
-    """With g = 0 all scores are 0; the template ``nothing`` always scores 0."""
     text = "CWLA(C='rbp(0.5)',A='erg',gain='table({1:$g,2:$g})')"
     templates = {"some": text, "nothing": lambda g: "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
     found = along(templates, {"g": [0, 0.5]}, made())

@@ -31,7 +31,6 @@ QUICK = {"cv": 4, "repeats": 2, "seed": 1}
 
 @pytest.fixture(scope="module")
 def rated():
-    """120 answers to 60 questions."""
     return answered(0, "RBP(p=0.6,rel=1)", questions=60, per=2)[0]
 
 
@@ -236,7 +235,6 @@ def test_the_discount_of_answers_is_that_of_logistic_regression():
 
 
 def recovered(name, seed, questions):
-    """Return the fit of a known parameter to generated answers."""
     _, of, span = KNOWN[name]
     Lengths.register("words_of_answers", WORDS)
     rated, abstention = answered(seed, lambda a: of(a, KNOWN[name][0]), questions=questions)

@@ -31,7 +31,6 @@ def resampled(coefficient, x, y, counts):
 
 
 def peak(call):
-    """Return what a call returns, and the most bytes that it allocated."""
     tracemalloc.start()
     found, (_, most) = call(), tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -92,16 +91,6 @@ def test_errors_over_users_need_no_table_of_ratings_and_users():
     assert found == pytest.approx(np.sqrt(1500 / 1499 * (by_user**2).sum(axis=1)))
     assert clustered_error(influences[0], users) == pytest.approx(found[0])
     assert most < 2e6, "bytes; a table would need 36 million"
-
-
-def test_ratings_are_drawn_with_their_users():
-    users = np.array([0, 1, 1, 2, 0])
-    counts = resample_counts(5, users, 500, seed=0)
-    assert (counts[0] == counts[4]).all()
-    assert (counts[1] == counts[2]).all()
-    assert (counts[[0, 1, 3]].sum(axis=0) == 3).all()
-    assert counts.mean(axis=1) == pytest.approx([1] * 5, abs=0.15)
-    assert (resample_counts(5, None, 500, seed=0).sum(axis=0) == 5).all()
 
 
 def test_a_coefficient_of_what_does_not_vary_is_nan():

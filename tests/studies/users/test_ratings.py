@@ -38,14 +38,6 @@ def test_each_rating_has_the_scores_of_its_list():
     assert list(found) == list(MEASURES)
 
 
-def test_ratings_may_be_a_dict_or_a_series():
-    for ratings in (RATINGS, pd.Series({q: int(q) for q in "1234"})):
-        rated = Rated.lists(QRELS, RUN, ratings)
-        assert rated.ratings.tolist() == [1, 2, 3, 4]
-        assert rated.weights is None
-        assert rated.users is None
-
-
 def test_a_pair_has_the_difference_and_a_preference_its_sign():
     pairs = frame(first=["1", "3", "3"], second=["2", "2", "4"], preference=[0.3, -7, 0])
     rated = Rated.preferences(QRELS, RUN, pairs)
@@ -139,8 +131,10 @@ def test_lists_pairs_and_sessions_that_cannot_be_used(what, given, says):
     refused(lambda: getattr(Rated, what)(*given), *says.split(" … "), BadRatings)
 
 
-def test_masks_are_as_long_as_the_ratings_and_leave_three():
+def test_masks_and_measures_that_cannot_be_used():
     rated = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
+    refused(lambda: rated.scores([]), "there is no measure", BadParameter)
+    refused(lambda: rated.scores(["sDCG"]), "sDCG is a session measure", BadParameter)
     refused(lambda: rated.only([True, False]), "the mask has 2 values for 4 ratings", BadParameter)
     for few in ([True, True, False, False], [0, 3], []):
         refused(partial(rated.only, few), "rating", ": a correlation needs at least three", BadRatings)
@@ -198,14 +192,9 @@ def test_ratings_of_one_list_are_in_one_fold():
     by_list = train.reshape(5, 4, -1)
     assert (by_list == by_list[0]).all()
     assert (by_list[0].sum(axis=1) == 3).all()
-    alone = Rated.lists(QRELS, RUN, RATINGS)
-    assert why_not_all(alone.about()) == []
-
-
-def test_measures_that_cannot_be_used():
-    rated = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
-    refused(lambda: rated.scores([]), "there is no measure", BadParameter)
-    refused(lambda: rated.scores(["sDCG"]), "sDCG is a session measure", BadParameter)
+    alone = Rated.lists(QRELS, RUN, pd.Series(RATINGS))
+    assert alone.table.equals(Rated.lists(QRELS, RUN, RATINGS).table)
+    assert (alone.weights, alone.users, alone.about()["labels"], why_not_all(alone.about())) == (None, None, None, [])
 
 
 LISTS = [f"l{number}" for number in range(24)]
@@ -235,13 +224,11 @@ def labels(seed=0, each=3, pairs=20, **columns):
 
 
 def of_lists(first, second, preference):
-    """Return labels of lists by their digits."""
     first, second = ([LISTS[int(digit)] for digit in of] for of in (first, second))
     return pd.DataFrame({"first": first, "second": second, "preference": preference})
 
 
 def turned(table):
-    """Return the same labels with the sides swapped."""
     return table.assign(first=table["second"], second=table["first"], preference=-table["preference"])
 
 
@@ -347,7 +334,6 @@ def test_users_who_labelled_the_same_pairs():
 
 @pytest.mark.slow
 def test_shared_pairs_need_a_choice():
-    """One more label of another user neither shortens the interval nor is it accepted without a choice."""
     apart = labels(each=1).assign(user=np.repeat(list("vwxyz"), 4))
     assert preferences(apart).unit == "user"
     one_more = pd.concat([apart, apart.iloc[:1].assign(user="z")])
@@ -370,14 +356,6 @@ def test_properties_of_pairs_are_kept_and_those_of_labels_are_not():
     assert "The column 'seconds' is left out" in why_not_all(rated.about())[-1]
     more = preferences(table.assign(site=range(10)))
     assert "The columns 'seconds', 'site' are left out" in why_not_all(more.about())[-1]
-
-
-def test_a_part_of_the_pairs_has_its_own_numbers_of_labels():
-    rated = preferences(labels(each=4))
-    part = rated.only(rated.table["opposed"].to_numpy())
-    counts = part.label_counts
-    assert counts["labels"] == 4 * len(part)
-    assert counts["opposed"] == counts["preferences"] == len(part) < len(rated)
 
 
 @pytest.mark.parametrize(("table", "one_per", "error", "message"), [
@@ -410,14 +388,6 @@ def test_the_report_says_how_labels_were_reduced():
     assert "independent (" not in str(agreement_of(preferences(table, "label")))
 
 
-def test_numbers_of_labels_are_said_of_fits_and_figures():
-    about = preferences(labels()).about()
-    assert what_was_rated(about) == "20 rated pairs from 60 labels"
-    lists = Rated.lists(LABELLED, SHOWN, {name: float(number) for number, name in enumerate(LISTS)})
-    assert lists.about()["labels"] is None
-    assert what_was_rated(lists.about()) == "24 rated lists"
-
-
 def test_one_and_several_pairs_with_labels_for_both_lists():
     one = of_lists("0024", "1135", [1, -1, 1, 2])
     text = why_not_all(preferences(one).about())[0]
@@ -426,6 +396,12 @@ def test_one_and_several_pairs_with_labels_for_both_lists():
     assert text.endswith("1 pair has labels for both lists, of which 0 have a mean of 0 (no preference).")
     agreed = why_not_all(preferences(one.assign(preference=1)).about())[0]
     assert agreed == "4 labels of pairs are reduced to 3 preferences, each the sign of the mean label."
+    rated = preferences(labels(each=4))
+    assert what_was_rated(rated.about()) == "20 rated pairs from 80 labels"
+    part = rated.only(rated.table["opposed"].to_numpy())
+    counts = part.label_counts
+    assert counts["labels"] == 4 * len(part)
+    assert counts["opposed"] == counts["preferences"] == len(part) < len(rated)
 
 
 def test_ids_and_users_may_be_categories():

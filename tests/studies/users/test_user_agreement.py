@@ -23,6 +23,7 @@ from pyterrier_cwla.studies.users.rating_correlations import (
     williams_test,
 )
 from tests.papers.test_jiang_allan_2016 import folds, read
+from tests.studies.fitting.test_parameter_fit import rated_grades
 from tests.support.intervals import ends
 from tests.support.messages import refused
 
@@ -31,7 +32,6 @@ MEASURES = ["ERR@5", "P(rel=2)@3", "nDCG@5"]
 
 
 def agreement_of(*what, resamples=100, correction=None, **how):
-    """Compute the agreement with few resamples and, by default, without a correction, to keep tests fast."""
     return user_agreement(*what, resamples=resamples, correction=correction, **how)
 
 
@@ -39,31 +39,20 @@ def with_baseline(rated, **how):
     return agreement_of(rated, MEASURES, baseline="nDCG@5", **how)
 
 
-def lists(seed=0, n=60, deepest=8):
-    """Generate lists of eight documents with grades 0 to 2, and ratings: the sum of the first three grades, plus noise."""
-    rng = np.random.default_rng(seed)
-    grades = rng.choice(3, (n, deepest), p=(0.6, 0.25, 0.15))
-    names = [f"list{number}" for number in range(n)]
-    qrels = {name: {f"d{i}": int(g) for i, g in enumerate(of)} for name, of in zip(names, grades)}
-    run = {name: {f"d{i}": -float(i) for i in range(deepest)} for name in names}
-    return names, qrels, run, grades[:, :3].sum(axis=1) + rng.normal(size=n), rng
+def rated_lists(n=60, users=0, impressions=False, exact=False):
+    """Generate lists of eight documents with grades 0 to 2; ratings are the sum of the first three grades, plus noise."""
+    rng = np.random.default_rng(0)
+    grades = rng.choice(3, (n, 8), p=(0.6, 0.25, 0.15))
+    worth = grades[:, :3].sum(axis=1) + rng.normal(size=n)
+    return rated_grades(grades, worth if exact else np.clip(np.round(worth), 0, 4).astype(int), rng, users, impressions)
 
 
-def rated_lists(seed=0, users=None, impressions=False, **how):
-    names, qrels, run, worth, rng = lists(seed, **how)
-    table = pd.DataFrame({"query_id": names, "rating": np.clip(np.round(worth), 0, 4).astype(int)})
-    if users:
-        table["user"] = [f"u{number % users}" for number in range(len(table))]
-    if impressions:
-        table["n"] = rng.integers(1, 30, len(table))
-    return Rated.lists(qrels, run, table)
-
-
-def rated_pairs(seed=0):
-    names, qrels, run, worth, _ = lists(seed)
-    size = np.round((worth[::2] - worth[1::2]) / 2)
-    pairs = pd.DataFrame({"first": names[::2], "second": names[1::2], "preference": size})
-    return Rated.preferences(qrels, run, pairs)
+def rated_pairs(first=slice(0, None, 2), second=slice(1, None, 2)):
+    rated = rated_lists(exact=True)
+    names, worth = rated.table["query_id"].to_numpy(), rated.ratings
+    size = np.round((worth[first] - worth[second]) / 2)
+    pairs = pd.DataFrame({"first": names[first], "second": names[second], "rating": np.sign(size)})
+    return Rated("pair", pairs, rated.shown)
 
 
 @pytest.fixture(scope="module")
@@ -227,9 +216,8 @@ def test_what_users_look_at_agrees_best():
 )
 def test_options_that_there_are_not(options, message):
     refused(lambda: agreement_of(rated_lists(), MEASURES, **options), message, BadParameter)
-    names, qrels, run, *_ = lists(n=5)
-    same = Rated.lists(qrels, run, dict.fromkeys(names, 3))
-    refused(lambda: agreement_of(same, MEASURES), "all 5 ratings are 3", BadRatings)
+    same = Rated("list", rated_lists().table.assign(rating=3), rated_lists().shown)
+    refused(lambda: agreement_of(same, MEASURES), "all 60 ratings are 3", BadRatings)
 
 
 def test_preferences_agree_with_differences_of_scores():
@@ -247,9 +235,8 @@ def test_preferences_all_for_one_list_have_an_agreement():
     """The share of agreement is defined also if the winner is always named first."""
     pairs = rated_pairs()
     turned = pairs.table[pairs.ratings < 0].rename(columns={"first": "second", "second": "first"})
-    table = pd.concat([pairs.table[pairs.ratings > 0], turned]).assign(preference=1)
-    _, qrels, run, *_ = lists()
-    rated = Rated.preferences(qrels, run, table.drop(columns="rating"))
+    table = pd.concat([pairs.table[pairs.ratings > 0], turned]).assign(rating=1.0)
+    rated = Rated("pair", table, pairs.shown)
     found = agreement_of(rated, MEASURES, "agreement", baseline="nDCG@5")
     expected = agreement_of(pairs, MEASURES).table["agreement"]
     assert found.table["agreement"].to_numpy() == pytest.approx(expected.to_numpy())
@@ -323,8 +310,7 @@ def test_bands_are_shares_of_ratings_and_keep_equal_scores_together(found):
 
 
 def test_bands_of_many_ratings_are_fifths_and_some_there_are_not(found):
-    names, qrels, run, worth, _ = lists()
-    many = agreement_of(Rated.lists(qrels, run, dict(zip(names, worth))), ["ERR"])
+    many = agreement_of(rated_lists(exact=True), ["ERR"])
     assert many.bands("ERR").iloc[:, 4:].shape[1] == 5
     refused(lambda: found.bands("ERR@55"), "Near: 'ERR@5'", BadParameter)
     refused(lambda: found.bands("ERR@5", 1), "bins=1 must be", BadParameter)
@@ -354,7 +340,6 @@ def test_pictures_show_the_numbers_that_are_said(metrics):
 
 
 def test_differences_have_no_noise():
-    """Scores that differ only by rounding count as equal."""
     rated = rated_lists(n=80)
     scores = rated.scores(["ERR"])["ERR"].to_numpy().round(10)
     x = np.stack([scores, scores + 1e-10 * (np.arange(80) == 3)])
@@ -380,17 +365,6 @@ def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
     assert [text for _, text in places] == ["1", "2", "3", "4", "5"]
 
 
-def test_what_must_not_be_concluded():
-    one_user, weighted = rated_lists(users=1), agreement_of(rated_lists(impressions=True), MEASURES)
-    assert one_user.users is None
-    assert "All ratings are by one user" in str(agreement_of(one_user, MEASURES))
-    assert "Coefficients whose names begin with weighted_ count each rating n times" in str(weighted)
-    assert "in several pairs" not in str(agreement_of(rated_pairs(), MEASURES))
-    names, qrels, run, worth, _ = lists()
-    chain = pd.DataFrame({"first": names[:-1], "second": names[1:], "preference": np.diff(worth)})
-    assert "Some lists are in several pairs" in str(agreement_of(Rated.preferences(qrels, run, chain), MEASURES))
-
-
 def test_the_report_says_who_was_asked():
     found = agreement_of(rated_lists(users=9), MEASURES)
     assert found.title == "Agreement of 3 measures with 60 ratings of 9 users"
@@ -401,9 +375,14 @@ def test_the_report_says_who_was_asked():
     plain = with_baseline(rated_lists())
     assert "not for dependent ratings of one user" in str(plain)
     assert plain.headline().endswith("; it agrees significantly better than nDCG@5.")
-    independent = agreement_of(rated_lists(), MEASURES)
+    independent = agreement_of(rated_lists(impressions=True), MEASURES)
     assert "add a column 'user' to the ratings" in str(independent)
+    assert "Coefficients whose names begin with weighted_ count each rating n times" in str(independent)
     assert all("60 ratings" in table.caption for table in independent.tables().values())
+    assert "All ratings are by one user" in str(agreement_of(rated_lists(users=1), MEASURES))
+    assert "in several pairs" not in str(agreement_of(rated_pairs(), MEASURES))
+    chain = rated_pairs(slice(0, -1), slice(1, None))
+    assert "Some lists are in several pairs" in str(agreement_of(chain, MEASURES))
 
 
 @pytest.mark.real_data
