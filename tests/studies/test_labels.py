@@ -134,10 +134,6 @@ def test_scikit_learn(measures):
     assert found.mean.index.tolist() == NAMES
     plain = out_of_fold(LinearRegression(), X, y, [PLAIN, AP], cv=3)
     assert plain.mean.tolist() == found.mean[["TBG", "AP"]].tolist()
-
-
-@pytest.mark.slow
-def test_registered_scorers_have_the_labels():
     others = TBG(lengths={"d1": 1})
     try:
         register_scorers([PLAIN(label="users"), "early=nDCG@5"])

@@ -81,7 +81,7 @@ def column(browser, table, number):
 
 
 @pytest.mark.slow
-def test_the_files(page):
+def test_the_files(page, tmp_path):
     folder = page.parent
     tables = {f"tables/{name}.{kind}" for name in ("long", "mixed", "scores", "wide") for kind in ("csv", "parquet")}
     files = {"about.json", "manifest.json", "pictures/bars.png", "pictures/bars.svg", "report.html"}
@@ -94,6 +94,7 @@ def test_the_files(page):
     for table in (pd.read_parquet(folder / "tables/mixed.parquet"), pd.read_csv(folder / "tables/mixed.csv")):
         assert table.columns.tolist() == ["value_", "parameter", "value"]
         assert table["value"].tolist() == ["0.5", "erg"], "numbers and texts of one column are texts"
+    assert Hostile().report(tmp_path).read_bytes() == page.read_bytes()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,11 +245,6 @@ def test_the_page_needs_nothing_else(page):
 
 
 @pytest.mark.slow
-def test_equal_studies_make_equal_pages(page, tmp_path):
-    assert Hostile().report(tmp_path).read_bytes() == page.read_bytes()
-
-
-@pytest.mark.slow
 def test_the_page_in_a_browser(page, browser):
     browser.get(page.as_uri())
     assert browser.get_log("browser") == []
@@ -371,12 +367,6 @@ def test_a_finding_is_beside_its_picture(lines, browser):
         assert texts(browser, "#other-findings li") == ["", "", ""], "closed"
 
 
-def test_few_findings_of_one_picture_are_all_at_the_top():
-    found = [Finding(str(number), "one") for number in range(4)]
-    assert _by_picture(found, ["one"]) == ([("one", ["0", "1", "2"])], ["3"])
-    assert _by_picture([], []) == ([], [])
-
-
 @pytest.mark.slow
 def test_tables_have_words_and_intervals_in_one_column(lines, browser):
     with seen(browser, lines):
@@ -456,6 +446,9 @@ def test_a_finding_is_a_text_with_a_picture_and_the_first_the_headline():
     assert found == "AP is best."
     assert pickle.loads(pickle.dumps(found)).picture == copy.copy(found).picture == "power"
     assert Finding("x").picture is None
+    found = [Finding(str(number), "one") for number in range(4)]
+    assert _by_picture(found, ["one"]) == ([("one", ["0", "1", "2"])], ["3"])
+    assert _by_picture([], []) == ([], [])
 
 
 def test_each_module_of_a_study_opens_with_its_question_method_and_limits():

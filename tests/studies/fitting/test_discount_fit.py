@@ -147,18 +147,6 @@ def test_the_likelihood_of_preferences_has_its_maximum():
     assert 2e-4 * d - (x / (1 + np.exp(x @ d))[:, None]).mean(axis=0) == pytest.approx(np.zeros(4), abs=1e-8)
 
 
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_preferences_that_scores_reproduce_have_a_finite_discount():
-    """The ridge penalty keeps the likelihood from rising without end."""
-    rated, x = made(noise=0)
-    names, order = rated.table["query_id"].to_numpy(), np.argsort(x @ PHI)
-    frame = pd.DataFrame({"first": names[order[1:]], "second": names[order[:-1]], "preference": 1})
-    found = quick(Rated.preferences(rated.shown.judgments, run_of(names), frame))
-    assert found.discounts["phi"].between(0, 1).all()
-    assert found.about["value"] > found.about["default_value"]
-
-
 def test_sessions_are_means_over_their_queries():
     rated, x = made(lists=60, noise=0)
     lists = rated.table["query_id"].tolist()
@@ -265,10 +253,7 @@ def test_ratings_that_determine_nothing_are_an_error():
     none = Rated("pair", pairs.table.assign(rating=0.0), pairs.shown)
     refused(lambda: quick(none), "no pair has a preference", BadRatings)
     refused(lambda: quick(pairs, objective="pearson"), "ratings of pairs have no such objective", BadParameter)
-
-
-def test_a_rank_that_follows_from_the_others_is_named():
-    """Every list has one relevant document: a constant can be added to all φ, unless depth leaves a rank out."""
+    # Every list has one relevant document: a constant can be added to all φ, unless depth leaves a rank out
     names = [f"q{number}" for number in range(12)]
     qrels = {q: {f"d{i}": int(i == number % 4) for i in range(4)} for number, q in enumerate(names)}
     rated = Rated.lists(qrels, run_of(names, 4), {q: [5, 4, 3, 3][number % 4] for number, q in enumerate(names)})

@@ -205,9 +205,6 @@ def test_topics_without_judgments():
     nothing = next_judgments({}, runs, "RBP(rel=1)", topics="all").documents
     assert set(nothing.query_id) == {"0", "1", "2", "new"}
     refused(lambda: next_judgments({}, runs, "RBP(rel=1)"), "topics='all'", BadJudgments)
-
-
-def test_the_highest_grade_is_that_of_the_measure():
     qrels, runs = {"1": {"x": 1}}, {"A": {"1": {"a": 2.0}}, "B": {"1": {"x": 2.0}}}
     assert next_judgments(qrels, runs, "ERR").about["highest_grade"] == 1
     assert next_judgments(qrels, runs, "nDCG", max_rel=3).about["highest_grade"] == 3

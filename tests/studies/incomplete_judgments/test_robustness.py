@@ -205,6 +205,10 @@ def test_measures_that_see_all_are_found_above_others():
     assert found.above("RR(rel=2)", "NumRet").verdict.tolist() == ["no"]
     assert found.tests is None
     assert "Yes: the mean difference" in str(found)
+    found = robustness(QRELS, RUNS, {"a": "AP", "b": "AP"}, fractions=(0.1,), seeds=2, pairs=8, **FAST)
+    for table in (found.above("a", "b"), found.tests.above("a", "b")):
+        assert (table[["difference", "low", "high"]] == 0).all(axis=None)
+        assert table.verdict.tolist() == ["undecided"]
 
 
 def resampled_by_loops(scores, resamples, seed, part):
@@ -250,13 +254,6 @@ def test_intervals_of_means_of_levels_and_of_knees_by_loops(study):
         )
         assert knees.low[number] == found[1]  # of 50 resamples the quantile 0.025, rounded outwards
         assert knees.high[number] == found[48]
-
-
-def test_equal_measures_are_not_told_apart():
-    found = robustness(QRELS, RUNS, {"a": "AP", "b": "AP"}, fractions=(0.1,), seeds=2, pairs=8, **FAST)
-    for table in (found.above("a", "b"), found.tests.above("a", "b")):
-        assert (table[["difference", "low", "high"]] == 0).all(axis=None)
-        assert table.verdict.tolist() == ["undecided"]
 
 
 def test_orders_with_ties_are_wholly_like_themselves():
@@ -503,6 +500,10 @@ def test_pools_of_some_depth():
     assert "With a pool of depth 3" in str(found)
     assert "infAP treats documents with missing judgments as not in the pool (pool='judged')" in str(found)
     assert json.loads(json.dumps(found.about, allow_nan=False))["levels"] == [3, 10, "all"]
+    found = robustness_to_depth(QRELS, RUNS, ["AP"], depths=(1,), pairs=0, **FAST)
+    assert found.order.tau[0, 0] < 0.9
+    assert any("AP at all judgments" in said for said in found.findings())
+    assert "never" not in str(found)
 
 
 @pytest.mark.slow
@@ -519,13 +520,6 @@ def test_more_than_four_measures_have_a_panel_each():
     chosen = results.plot_order(found, measures=["P at 6"])
     assert chosen.lines[0].get_color() == measure_look(5)["color"]
     refused(lambda: results.plot_order(found, measures=["P at 7"]), "'P at 7' is no measure", BadParameter)
-
-
-def test_a_knee_that_is_only_reached_by_all_judgments():
-    found = robustness_to_depth(QRELS, RUNS, ["AP"], depths=(1,), pairs=0, **FAST)
-    assert found.order.tau[0, 0] < 0.9
-    assert any("AP at all judgments" in said for said in found.findings())
-    assert "never" not in str(found)
 
 
 def test_weights_of_grades():
@@ -610,9 +604,6 @@ def test_the_claim_of_the_paper_is_contradicted_where_it_is(study):
     found = replace(study, order=replace(study.order, scores=scores, resampled=resampled))
     conclusion = next(said for said in found.findings() if said.startswith("So the order"))
     assert "as Bompada et al. (2007) found it, is contradicted here: nDCG is below infAP, nDCG is below" in conclusion
-
-
-def test_the_claim_of_the_paper_is_of_its_own_measures():
     graded, cut = "(nDCG is graded here)", "Bompada et al., 2007: nDCG@10 is cut, and their nDCG is not"
     for measure, says in (("nDCG", f"found it of binary nDCG {graded}"), ("nDCG@10", f"not the claim of {cut}")):
         assert says in str(robustness(QRELS, RUNS, [measure, "infAP", "Bpref"], **ORDER))

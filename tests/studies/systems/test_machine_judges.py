@@ -13,26 +13,10 @@ from pyterrier_cwla.errors import BadJudgments, BadParameter
 from pyterrier_cwla.studies import judge_agreement, plot_favoured
 from pyterrier_cwla.studies.correlation import tau, times_drawn
 from pyterrier_cwla.studies.systems.machine_judges import kappas
+from tests.studies.incomplete_judgments.test_robustness import generated
 from tests.support.messages import refused
 
 MEASURES = {"nDCG@10": "nDCG@10", "RBP": "RBP(p=0.8,rel=1)", "P@10": "P@10"}
-
-
-def judged(seed=0, queries=25, documents=60):
-    rng = np.random.default_rng(seed)
-    return {
-        str(q): {f"d{d}": int(rng.choice(4, p=[0.55, 0.2, 0.15, 0.1])) for d in range(documents)}
-        for q in range(queries)
-    }
-
-
-def systems(grades, number=20, seed=1):
-    rng = np.random.default_rng(seed)
-    runs = {}
-    for r in range(number):
-        scored = {q: {d: g + rng.normal(0, 1 + 0.15 * r) for d, g in of.items()} for q, of in grades.items()}
-        runs[f"run{r}"] = {q: dict(sorted(of.items(), key=lambda one: -one[1])[:30]) for q, of in scored.items()}
-    return runs
 
 
 def relabelled(grades, label, seed=2):
@@ -43,11 +27,10 @@ def relabelled(grades, label, seed=2):
 
 def noisy(q, d, grade, rng):
     """Return the grade, or in 30 % of cases a neighbour of it."""
-    return int(np.clip(grade + rng.choice([-1, 0, 1], p=[0.15, 0.7, 0.15]), 0, 3))
+    return int(np.clip(grade + rng.choice([-1, 0, 1], p=[0.15, 0.7, 0.15]), 0, 2))
 
 
-PEOPLE = judged()
-RUNS = systems(PEOPLE)
+PEOPLE, RUNS = generated(queries=25, runs=20, depth=30, documents=60, judged=60)
 NOISY = relabelled(PEOPLE, noisy)
 
 
@@ -70,7 +53,7 @@ def test_a_perfect_judge_agrees_in_everything():
 def test_a_judge_that_favours_one_run_is_found():
     """The judge gives the highest grade to non-relevant documents that only this run returns."""
     own = [f"own{d}" for d in range(10)]
-    people, machine = ({q: of | dict.fromkeys(own, g) for q, of in all.items()} for all, g in ((PEOPLE, 0), (NOISY, 3)))
+    people, machine = ({q: of | dict.fromkeys(own, g) for q, of in all.items()} for all, g in ((PEOPLE, 0), (NOISY, 2)))
     runs = {**RUNS, "ours": {q: {d: -float(rank) for rank, d in enumerate(own)} for q in PEOPLE}}
     found = judge_agreement(people, machine, runs, ["P@10", "RR"], resamples=100)
     row = found.favoured.query("measure == 'P@10'").set_index("run").loc["ours"]
@@ -146,7 +129,7 @@ def test_kappa_is_that_of_scikit_learn_and_statsmodels(study):
 def test_different_scales_need_a_threshold():
     binary = relabelled(PEOPLE, lambda q, d, grade, rng: int(grade >= 2))
     how = {"resamples": 100, "best": 5}
-    said = "labels of people go up to 3 and those of 'machine' up to 1, and κ needs one scale"
+    said = "labels of people go up to 2 and those of 'machine' up to 1, and κ needs one scale"
     refused(lambda: judge_agreement(PEOPLE, binary, RUNS, MEASURES, **how), said, BadParameter)
     by_judge = judge_agreement(PEOPLE, binary, RUNS, MEASURES, threshold={"human": 2, "machine": 1}, **how)
     assert by_judge.labels["kappa"].tolist() == [1]
@@ -162,9 +145,6 @@ def test_different_scales_need_a_threshold():
     pairs = [(PEOPLE[q][d], binary[q][d]) for q in PEOPLE for d in PEOPLE[q]]
     assert same.labels["kappa"].tolist() == pytest.approx([cohen_kappa_score(*zip(*pairs))])
     assert same.labels["compared"].tolist() == ["grades up to 3"]
-
-
-def test_a_threshold_makes_all_labels_binary():
     found = judge_agreement(PEOPLE, NOISY, RUNS, MEASURES, threshold=2, resamples=100)
     people, machine = ({q: {d: int(g >= 2) for d, g in of.items()} for q, of in all.items()} for all in (PEOPLE, NOISY))
     before = judge_agreement(people, machine, RUNS, MEASURES, resamples=100)
@@ -178,7 +158,7 @@ def probabilities(p_of, seed=4):
     """Return people's binary labels, drawn with probability p, and the machine's probabilities p_of(p)."""
     rng = np.random.default_rng(seed)
     rows = pd.DataFrame(
-        {"query_id": np.repeat([str(q) for q in range(30)], 60), "doc_id": [f"d{d}" for d in range(60)] * 30}
+        {"query_id": np.repeat([str(q) for q in range(25)], 60), "doc_id": [f"d{d}" for d in range(60)] * 25}
     )
     p = rng.random(len(rows))
     people = rows.assign(relevance=(rng.random(len(rows)) < p).astype(int))
@@ -188,15 +168,14 @@ def probabilities(p_of, seed=4):
 def test_probabilities_are_calibrated():
     people, honest = probabilities(lambda p: p)
     certain = probabilities(lambda p: np.where(p > 0.5, 0.95, 0.05))[1]
-    grades = {q: dict(zip(of["doc_id"], of["relevance"])) for q, of in people.groupby("query_id")}
-    runs = systems(grades, number=6)
+    runs = dict(list(RUNS.items())[:6])
     found = judge_agreement(people, {"honest": honest, "certain": certain}, runs, ["RR", "P@10"], bins=5, resamples=100)
     error = found.labels.set_index("judge")["calibration_error"]
     assert error["honest"] < 0.05
     assert error["certain"] == pytest.approx(0.2, abs=0.04)  # people call a quarter and three quarters relevant
     rows = found.calibration.query("judge == 'honest'")
     assert rows["label_to"].tolist() == pytest.approx([0.2, 0.4, 0.6, 0.8, 1])
-    assert rows["documents"].sum() == 1800
+    assert rows["documents"].sum() == 1500
     assert rows["relevant"].to_numpy() == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9], abs=0.06)
     assert (rows["relevant_low"] < rows["relevant"]).all()
     assert (rows["relevant"] < rows["relevant_high"]).all()
@@ -212,7 +191,7 @@ def test_probabilities_are_calibrated():
 def test_probabilities_of_grades_become_binary_at_the_threshold():
     people, honest = probabilities(lambda p: p)
     graded = honest.assign(p_0=1 - honest["p_relevant"], p_1=honest["p_relevant"] / 2, p_2=honest["p_relevant"] / 2)
-    runs = systems({q: dict(zip(of["doc_id"], of["relevance"])) for q, of in people.groupby("query_id")}, number=4)
+    runs = dict(list(RUNS.items())[:4])
     named = {"one": honest.assign(p_relevant=honest["p_relevant"] / 2), "two": graded.drop(columns="p_relevant")}
     found = judge_agreement(people, named, runs, ["P@10"], threshold={"two": 2}, resamples=100)
     one, two = (of.drop(columns="judge").reset_index(drop=True) for _, of in found.calibration.groupby("judge"))
@@ -222,11 +201,11 @@ def test_probabilities_of_grades_become_binary_at_the_threshold():
 
 def test_decimals_are_calibrated_before_the_threshold():
     decimal = relabelled(PEOPLE, lambda q, d, grade, rng: grade + int(100 * rng.random()) / 100)
-    plain = judge_agreement(PEOPLE, decimal, RUNS, ["RBP(rel=1)"], bins=4, resamples=100)
+    plain = judge_agreement(PEOPLE, decimal, RUNS, ["RBP(rel=1)"], bins=3, resamples=100)
     assert plain.labels["kappa"].isna().all()
     assert plain.labels["calibration_error"].isna().all()
-    assert plain.calibration["relevant"].tolist() == pytest.approx([0, 1, 1, 1], abs=0.03)
-    binary = judge_agreement(PEOPLE, decimal, RUNS, ["RBP(rel=1)"], bins=4, threshold=1, resamples=100)
+    assert plain.calibration["relevant"].tolist() == pytest.approx([0, 1, 1], abs=0.03)
+    binary = judge_agreement(PEOPLE, decimal, RUNS, ["RBP(rel=1)"], bins=3, threshold=1, resamples=100)
     assert binary.labels["kappa"].tolist() == [1]
     pd.testing.assert_frame_equal(binary.calibration, plain.calibration)
     assert set(binary.pictures()) == {"orders", "favoured", "confusion", "calibration"}
@@ -260,9 +239,6 @@ def test_topics_and_documents_of_one_side_are_counted():
     assert found.labels[["documents", "human_only", "machine_only"]].to_numpy().tolist() == [[23 * 60 - 10, 10, 0]]
     assert "Left out: 2 topics that people and machines did not all judge." in found.limits()
     assert any("machine (10 by people only, 0 by the machine only)" in one for one in found.limits())
-
-
-def test_a_measure_that_finds_nothing_relevant_has_no_order():
     binary = relabelled(PEOPLE, lambda q, d, grade, rng: int(grade >= 2))
     found = judge_agreement(PEOPLE, binary, RUNS, ["RR(rel=2)", "P@10"], threshold={}, resamples=100)
     assert np.isnan(found.orders["tau_b"][0])
@@ -298,7 +274,7 @@ def test_what_cannot_be_is_said(study):
     refused(given(machine=other), "judged no document in common. Are their ids written alike?", BadJudgments)
     people, machine = probabilities(lambda p: p)
     refused(given(machine, people), "people's labels are grades", BadJudgments)
-    high = {"gpt": relabelled(PEOPLE, lambda q, d, grade, rng: 7 if grade == 3 else grade)}
+    high = {"gpt": relabelled(PEOPLE, lambda q, d, grade, rng: 7 if grade == 2 else grade)}
     refused(given(machine=high, measures="ERR", threshold={}), "gpt: topic '0': 'd", BadJudgments)
     refused(lambda: study.favours("gpt"), "'gpt' is no judge of this study", BadParameter)
     refused(lambda: study.favours(measure="AP"), "'AP' is no measure of this study", BadParameter)

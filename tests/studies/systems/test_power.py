@@ -70,6 +70,12 @@ def test_tests_of_pairs_are_those_of_compare():
         p = [found[f"p_{test}"][number] for test in ("t", "wilcoxon", "randomisation")]
         assert p == [float(one[0]) for one in (t_test(z), wilcoxon_test(z), randomisation_test(z, 500, 3))]
         assert (i, j) != (0, 5) or [found[f"p_{test}"][number] for test in POWER_TESTS] == [1] * 4, "the same run"
+    found = pairs_tested(np.array([[0.3] * 9, [0.2] * 9, [0.3] * 9]), 0.05, 100, 0)
+    assert found["p_t"].tolist() == [0, 1, 0]
+    assert found["p_bootstrap"].tolist() == [0, 1, 0]
+    assert np.isnan(found["needed"]).all()
+    assert found["same"].tolist() == [False, True, False]
+    assert found["resampled"] == pytest.approx(np.full(100, 2 / 3))
 
 
 @pytest.mark.slow
@@ -81,15 +87,6 @@ def test_the_bootstrap_test_is_sakais_algorithm():
     expected = np.array([sakai(of_pair, drawn, alpha) for of_pair in z])
     assert p == pytest.approx(expected[:, 0], abs=1e-12)
     assert needed == pytest.approx(expected[:, 1], abs=1e-12)
-
-
-def test_where_all_queries_differ_by_the_same_t_is_infinite():
-    found = pairs_tested(np.array([[0.3] * 9, [0.2] * 9, [0.3] * 9]), 0.05, 100, 0)
-    assert found["p_t"].tolist() == [0, 1, 0]
-    assert found["p_bootstrap"].tolist() == [0, 1, 0]
-    assert np.isnan(found["needed"]).all()
-    assert found["same"].tolist() == [False, True, False]
-    assert found["resampled"] == pytest.approx(np.full(100, 2 / 3))
 
 
 def test_cutting_into_pieces_and_the_scale_change_nothing(monkeypatch):
@@ -227,6 +224,10 @@ def test_queries_that_runs_do_not_answer_are_counted():
     found = quietly(qrels, runs, ["AP"])
     said = "Topics that a run does not answer score 0: 11 of 48 pairs of run and topic: again (11)."
     assert said in found.limits()
+    qrels = {q: {"a": 1, "b": 0} for q in "123"}
+    runs = {"one": {q: {"a": 1.0} for q in "123"}, "other": {q: {"a": 1.0} for q in "xyz"}}
+    with pytest.warns(UserWarning, match="no query in common"), pytest.raises(BadRun, match="other: none of the 3"):
+        discriminative_power(qrels, runs, ["AP"], resamples=100, progress=False)
 
 
 @pytest.mark.slow
@@ -256,10 +257,3 @@ def test_what_cannot_be_is_said(study):
     assert len(quietly({q: qrels[q] for q in "012"}, runs, ["AP"]).table) == 1
     wrong = "correction='holmes' is no correction"
     refused(lambda: quietly(qrels, runs, ["AP"], correction="holmes"), wrong, BadParameter)
-
-
-def test_a_run_that_answers_nothing_is_an_error():
-    qrels = {q: {"a": 1, "b": 0} for q in "123"}
-    runs = {"one": {q: {"a": 1.0} for q in "123"}, "other": {q: {"a": 1.0} for q in "xyz"}}
-    with pytest.warns(UserWarning, match="no query in common"), pytest.raises(BadRun, match="other: none of the 3"):
-        discriminative_power(qrels, runs, ["AP"], resamples=100, progress=False)

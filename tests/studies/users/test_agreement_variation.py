@@ -91,7 +91,7 @@ def test_all_parts_may_be_below_the_whole():
     assert any("amalgamation" in sentence for sentence in found.findings())
 
 
-def test_bins_have_equal_numbers_and_part_no_ties(rated):
+def test_bins_have_equal_numbers_and_small_parts_are_left_out(rated):
     found = parted(rated, RBP, by="frequency", bins=5)
     sizes = found.parts.drop_duplicates("part")["ratings"]
     assert sizes.sum() == 60
@@ -102,6 +102,12 @@ def test_bins_have_equal_numbers_and_part_no_ties(rated):
     assert row["ratings"] == last.sum()
     assert row["correlation"] == pytest.approx(stats.pearsonr(x, rated.table["rating"][last])[0], abs=1e-9)
     assert len(parted(rated, RBP, by="length", bins=10).parts) == 2 * 4  # four different lengths, so four parts
+    kinds = ["rare", "rare", *["usual"] * 58]
+    found = parted(with_columns(rated, kind=kinds), RBP, by="kind")
+    assert found.parts["part"].unique().tolist() == ["usual"]
+    assert (found.about["small_parts"], found.about["in_small_parts"]) == (1, 2)
+    assert found.table.query("kind == 'within'")["ratings"].tolist() == [58, 58]
+    refused(lambda: parted(rated, RBP, by="query_id"), "no part by 'query_id'", BadRatings)
 
 
 def test_parts_may_be_called_as_the_whole_is(rated):
@@ -134,7 +140,7 @@ def test_what_is_the_same_within_every_part_has_no_correlation_there(rated, scal
 
 
 @pytest.mark.slow
-def test_parts_of_constants_have_no_correlation_and_findings_say_so(rated):
+def test_constants_have_no_correlation_and_findings_say_so(rated):
     nothing = {"nothing": "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
     for coefficient in ("pearson", "spearman"):
         found = parted(rated, nothing, by="kind", coefficient=coefficient)
@@ -142,15 +148,16 @@ def test_parts_of_constants_have_no_correlation_and_findings_say_so(rated):
         assert "nan" not in str(found)
         found.pictures()["splits"].draw(Figure().subplots())
     parted(rated, nothing, by="length", bins=3).pictures()["splits"].draw(Figure().subplots())
-
-
-def test_small_parts_are_left_out_and_counted(rated):
-    kinds = ["rare", "rare", *["usual"] * 58]
-    found = parted(with_columns(rated, kind=kinds), RBP, by="kind")
-    assert found.parts["part"].unique().tolist() == ["usual"]
-    assert (found.about["small_parts"], found.about["in_small_parts"]) == (1, 2)
-    assert found.table.query("kind == 'within'")["ratings"].tolist() == [58, 58]
-    refused(lambda: parted(rated, RBP, by="query_id"), "no part by 'query_id'", BadRatings)
+    text = "CWLA(C='rbp(0.5)',A='erg',gain='table({1:$g,2:$g})')"
+    templates = {"some": text, "nothing": lambda g: "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
+    found = along(templates, {"g": [0, 0.5]}, made())
+    assert "some: with g = 0" in found.findings()[0]
+    assert "highest" in found.findings()[0]
+    assert found.findings()[1] == "nothing: all rated items have the same score for every g: there is no correlation."
+    nothing = along({"nothing": templates["nothing"]}, {"g": [0, 0.5]}, made())
+    assert "nan" not in str(nothing)
+    for picture in (*found.pictures().values(), *nothing.pictures().values()):
+        picture.draw(Figure().subplots())
 
 
 @pytest.mark.parametrize(("more", "says"), [
@@ -218,20 +225,6 @@ def test_curves_are_kept_and_taken_from_there_for_equal_scores(tmp_path, monkeyp
     for values, ratings in (([1, 2], rated), ([1, 4], other)):
         with pytest.raises(TypeError, match="'NoneType' object is not callable"):
             along(RATIO, {"e": values}, ratings, cache_dir=tmp_path)
-
-
-@pytest.mark.slow
-def test_constants_have_no_correlation_and_findings_say_so():
-    text = "CWLA(C='rbp(0.5)',A='erg',gain='table({1:$g,2:$g})')"
-    templates = {"some": text, "nothing": lambda g: "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
-    found = along(templates, {"g": [0, 0.5]}, made())
-    assert "some: with g = 0" in found.findings()[0]
-    assert "highest" in found.findings()[0]
-    assert found.findings()[1] == "nothing: all rated items have the same score for every g: there is no correlation."
-    nothing = along({"nothing": templates["nothing"]}, {"g": [0, 0.5]}, made())
-    assert "nan" not in str(nothing)
-    for picture in (*found.pictures().values(), *nothing.pictures().values()):
-        picture.draw(Figure().subplots())
 
 
 @pytest.mark.parametrize(("values", "more", "says"), [

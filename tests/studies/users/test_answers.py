@@ -140,7 +140,7 @@ def test_folds_have_whole_questions_and_a_regression_without_them(rated):
     assert any("The AUC is" in sentence for sentence in found.findings())
 
 
-def test_deviances_of_several_samples_are_those_of_each_alone(rated):
+def test_deviance_and_auc_of_resamples(rated):
     x, y, rng = scores(rated, "RBP(p=0.6,rel=1)"), rated.ratings, np.random.default_rng(0)
     counts = rng.integers(0, 3, (len(y), 7)).astype(float)
     for sample, found in zip(counts.T, logistic_deviance(x, y, counts)):
@@ -149,6 +149,15 @@ def test_deviances_of_several_samples_are_those_of_each_alone(rated):
     share = y.mean()
     of_share = -2 * (share * np.log(share) + (1 - share) * np.log(1 - share))
     assert logistic_deviance(np.zeros(len(y)), y, np.ones((len(y), 1))) == pytest.approx(of_share, abs=1e-12)
+    x, y = rated.scores(["RBP(p=0.6,rel=1)", "RR"]).to_numpy().T.round(10), rated.ratings
+    counts = resample_counts(len(y), rated.users, 20, seed=2)
+    found = coefficients(["auc"], x, y, counts)["auc"]
+    expected = [[roc_auc_score(y, row, sample_weight=sample) for sample in counts.T] for row in x]
+    assert found == pytest.approx(np.array(expected), abs=1e-12)
+    step, once = 1e-6, np.ones(len(y))
+    for row in x:
+        moved = [roc_auc_score(y, row, sample_weight=once + step * (np.arange(len(y)) == i)) for i in range(len(y))]
+        assert influence(row, y, "auc") == pytest.approx((np.array(moved) - roc_auc_score(y, row)) / step, abs=1e-6)
 
 
 def test_agreement_with_answers(rated):
@@ -172,18 +181,6 @@ def test_agreement_with_answers(rated):
     assert "120 answers to 60 questions" in said
     assert "whole questions" in said
     assert "users" not in said
-
-
-def test_the_auc_of_resamples_and_its_influences(rated):
-    x, y = rated.scores(["RBP(p=0.6,rel=1)", "RR"]).to_numpy().T.round(10), rated.ratings
-    counts = resample_counts(len(y), rated.users, 20, seed=2)
-    found = coefficients(["auc"], x, y, counts)["auc"]
-    expected = [[roc_auc_score(y, row, sample_weight=sample) for sample in counts.T] for row in x]
-    assert found == pytest.approx(np.array(expected), abs=1e-12)
-    step, once = 1e-6, np.ones(len(y))
-    for row in x:
-        moved = [roc_auc_score(y, row, sample_weight=once + step * (np.arange(len(y)) == i)) for i in range(len(y))]
-        assert influence(row, y, "auc") == pytest.approx((np.array(moved) - roc_auc_score(y, row)) / step, abs=1e-6)
 
 
 def test_what_has_no_deviance_is_an_error():

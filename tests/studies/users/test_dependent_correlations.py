@@ -99,6 +99,10 @@ def test_a_coefficient_of_what_does_not_vary_is_nan():
     assert np.isnan(weighted_pearson([1, 2, 3], [1, 2, 3], counts)).tolist() == [False, True]
     for found in weighted_ranks([0.1 + 0.2, 0.3, 0.3], [1, 2, 3], counts):
         assert np.isnan(found).all()
+    for coefficient in SCIPY:
+        assert np.isnan(influence([1, 1, 1], [1, 2, 3], coefficient)).all()
+    refused(lambda: influence([1, 2, 3], [1, 2, 3], "tau_a"), "Near: 'tau_b'", BadParameter)
+    refused(lambda: influence([1, 2, 3], [1, 2, 3], "tau_b", np.ones(3)), "does not take weights", BadParameter)
 
 
 @pytest.mark.parametrize("coefficient", [*SCIPY, "weighted_pearson"])
@@ -115,13 +119,6 @@ def test_influences_are_derivatives(coefficient):
         assert found.sum() == pytest.approx(0, abs=1e-12)
 
 
-def test_there_are_no_influences_of_constant_scores_and_of_other_coefficients():
-    for coefficient in SCIPY:
-        assert np.isnan(influence([1, 1, 1], [1, 2, 3], coefficient)).all()
-    refused(lambda: influence([1, 2, 3], [1, 2, 3], "tau_a"), "Near: 'tau_b'", BadParameter)
-    refused(lambda: influence([1, 2, 3], [1, 2, 3], "tau_b", np.ones(3)), "does not take weights", BadParameter)
-
-
 def slow_williams(r12, r13, r23, n):
     """Compute Williams's test by the formula of Steiger (1980); r12 and r13 share the first variable."""
     D = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
@@ -136,9 +133,6 @@ def test_williams_test_is_the_formula_for_arrays():
     turned, same = williams_test(r13, r12, r23, 50)
     assert turned == pytest.approx(-found)
     assert same == pytest.approx(p)
-
-
-def test_equal_correlations_have_nothing_to_reject():
     assert williams_test(0.5, 0.5, 1.0, 20)[1] == 1
     assert difference_test([0.0, 1e-17], np.zeros((2, 9))).tolist() == [1, 1]
     refused(lambda: williams_test(0.5, 0.4, 0.1, 3), "at least four ratings, not 3", BadParameter)

@@ -265,18 +265,19 @@ def test_cells_that_distinguish_rankings(C, A, more, cells):
     assert of_kind(grid(C, A, **more), "") == cells
 
 
-def test_the_grid_of_tables_4_and_5():
+def test_the_grid_of_tables_4_and_5_and_its_options():
     metrics = grid(max_rel=3)
     assert len(metrics) == len(metrics.C) * len(metrics.A) == 56
     assert list(metrics) == [(c, a) for c in metrics.C for a in AGGREGATIONS]
     assert [metrics.canonical[c] for c in metrics.C] == ["erg", "erg", "erg", "erg", "err", "erg", "avg"]
     assert str(metrics["rbp(0.8)", "max"]) == "CWLA(C='rbp(0.8)',A='max',max_rel=3)"
     assert metrics.named["rbp(0.8) + max"] is metrics["rbp(0.8)", "max"]
-
-
-def test_options_are_those_of_every_measure():
     metrics = grid(["rbp(0.8)"], ["erg"], gain="exponential", max_rel=2, end="stop", cutoff=9)
     assert str(*metrics.values()) == "CWLA(C='rbp(0.8)',A='erg',gain='exponential',end='stop',max_rel=2)@9"
+    given = {"rbp": "max", "insq(2)": "erg"}
+    metrics = grid(["rbp(0.8)", "rbp(0.5)", "insq(2.0)", "insq(3)"], ["erg", "max"], canonical=given, max_rel=1)
+    assert metrics.canonical == {"rbp(0.8)": "max", "rbp(0.5)": "max", "insq(2)": "erg"}
+    assert grid(["rbp(0.8)"], ["max"], max_rel=1).canonical == {}
 
 
 def test_users_own_functions_are_probed_like_the_others():
@@ -292,13 +293,6 @@ def test_users_own_functions_are_probed_like_the_others():
     kinds = {cell: kind for cell, kind in metrics.kinds.items() if kind}
     constant = dict.fromkeys([("probed_far", "probed_constant"), ("rbp(0.5)", "probed_constant")], "X")
     assert kinds == {("probed_far", "etg"): "XX", **constant}, "k = 60: all 24 probed documents are seen"
-
-
-def test_another_canonical_metric_or_one_for_ones_own():
-    given = {"rbp": "max", "insq(2)": "erg"}
-    metrics = grid(["rbp(0.8)", "rbp(0.5)", "insq(2.0)", "insq(3)"], ["erg", "max"], canonical=given, max_rel=1)
-    assert metrics.canonical == {"rbp(0.8)": "max", "rbp(0.5)": "max", "insq(2)": "erg"}
-    assert grid(["rbp(0.8)"], ["max"], max_rel=1).canonical == {}
 
 
 @pytest.mark.parametrize("arguments, options, error, message", [

@@ -29,25 +29,19 @@ def frame(**columns):
     return pd.DataFrame(columns)
 
 
-def test_each_rating_has_the_scores_of_its_list():
+def test_ratings_pairs_and_sessions_have_the_scores_of_their_lists():
     """Lists may have several ratings, in any order; measures may have names of the user's choice."""
     ratings = frame(query_id=["3", "1", "1", "2"], rating=[1, 5, 4, 2])
     found = Rated.lists(QRELS, RUN, ratings).scores(MEASURES)
     expected = evaluate(QRELS, RUN, MEASURES.values(), by_query=True).droplevel("run").loc[ratings["query_id"]]
     assert found.to_numpy().tolist() == expected.to_numpy().tolist()
     assert list(found) == list(MEASURES)
-
-
-def test_a_pair_has_the_difference_and_a_preference_its_sign():
     pairs = frame(first=["1", "3", "3"], second=["2", "2", "4"], preference=[0.3, -7, 0])
     rated = Rated.preferences(QRELS, RUN, pairs)
     scores = evaluate(QRELS, RUN, ["nDCG@2"], by_query=True).droplevel("run")["nDCG@2"]
     differences = [scores[a] - scores[b] for a, b in zip(pairs["first"], pairs["second"])]
     assert rated.scores(["nDCG@2"])["nDCG@2"].tolist() == pytest.approx(differences, abs=1e-15)
     assert rated.ratings.tolist() == [1, -1, 0]
-
-
-def test_sessions_have_the_mean_or_a_measure_of_sessions():
     sessions = {"s": ["1", "2"], "t": ["3"], "u": ["4"]}
     qrels = dict.fromkeys(sessions, QRELS["1"])
     rated = Rated.sessions(qrels, RUN, sessions, {"u": 1, "s": 3, "t": 2})
@@ -386,9 +380,6 @@ def test_the_report_says_how_labels_were_reduced():
     every = agreement_of(preferences(table.drop(columns="user"), "label"))
     assert "Several labels of one pair count as independent (60 repeated pairs)" in " ".join(every.limits())
     assert "independent (" not in str(agreement_of(preferences(table, "label")))
-
-
-def test_one_and_several_pairs_with_labels_for_both_lists():
     one = of_lists("0024", "1135", [1, -1, 1, 2])
     text = why_not_all(preferences(one).about())[0]
     assert text.endswith("1 pair has labels for both lists, of which 1 has a mean of 0 (no preference).")

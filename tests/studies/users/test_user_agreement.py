@@ -109,6 +109,14 @@ def test_every_coefficient_is_scipy_s(found):
         for measure in MEASURES:
             expected = function(found.scores[measure].round(10), found.rated.ratings)
             assert found.table.loc[measure, [name, f"{name}_p"]].tolist() == pytest.approx([*expected], abs=1e-12)
+    rated = rated_pairs()
+    found = with_baseline(rated)
+    for measure in MEASURES:
+        x, y = found.scores[measure].round(10), rated.ratings
+        assert found.table.loc[measure, "tau_b"] == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
+    assert "nrmse" not in found.table
+    ties = percent((rated.ratings == 0).mean(), 0)
+    assert f"{ties} of the pairs have no preference: the share of agreement is that of the others." in found.limits()
 
 
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman", "tau_b", "weighted_pearson"])
@@ -169,9 +177,6 @@ def test_the_baseline_is_not_compared_with_itself(found):
     assert not [c for c in alone.table if "difference" in c]
     assert set(alone.marks()) == {""}
     assert "differences" not in alone.tables()
-
-
-def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
     p = found.table["tau_b_difference_p"].iloc[:2].to_numpy()
     low, high = np.argsort(p)
     holm = found.table["tau_b_difference_p_corrected"].iloc[:2].to_numpy()
@@ -220,17 +225,6 @@ def test_options_that_there_are_not(options, message):
     refused(lambda: agreement_of(same, MEASURES), "all 60 ratings are 3", BadRatings)
 
 
-def test_preferences_agree_with_differences_of_scores():
-    rated = rated_pairs()
-    found = with_baseline(rated)
-    for measure in MEASURES:
-        x, y = found.scores[measure].round(10), rated.ratings
-        assert found.table.loc[measure, "tau_b"] == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
-    assert "nrmse" not in found.table
-    ties = percent((rated.ratings == 0).mean(), 0)
-    assert f"{ties} of the pairs have no preference: the share of agreement is that of the others." in found.limits()
-
-
 def test_preferences_all_for_one_list_have_an_agreement():
     """The share of agreement is defined also if the winner is always named first."""
     pairs = rated_pairs()
@@ -268,9 +262,6 @@ def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
     assert np.isfinite(numbers.loc["ap2(ranking)", "fin"])
     equal = found.table.loc["rbp(0.8) + fin"]  # to rbp + erg
     assert equal[["tau_b_difference", "tau_b_difference_p"]].tolist() == pytest.approx([0, 1])
-
-
-def test_pairs_have_xx_where_the_order_does_not_matter(metrics):
     found = agreement_of(rated_pairs(), metrics)
     assert found.marked_cells().loc["ap2(ranking)", "fin"] == "XX"
     assert np.isnan(found.table.loc["ap2(ranking) + fin", "tau_b"])
@@ -307,9 +298,6 @@ def test_bands_are_shares_of_ratings_and_keep_equal_scores_together(found):
             shares = [(found.rated.ratings[inside] == float(level)).mean() for level in levels]
             assert band[levels].tolist() == pytest.approx(shares)
         assert bands["n"].sum() == len(score)
-
-
-def test_bands_of_many_ratings_are_fifths_and_some_there_are_not(found):
     many = agreement_of(rated_lists(exact=True), ["ERR"])
     assert many.bands("ERR").iloc[:, 4:].shape[1] == 5
     refused(lambda: found.bands("ERR@55"), "Near: 'ERR@5'", BadParameter)

@@ -92,9 +92,6 @@ def test_levels_of_queries_do_not_matter_within_and_do_across():
     again = virtual_systems(lifted, "clicks", measures=["ERR"]).table.iloc[0]
     assert again["limit"] == pytest.approx(row["limit"], abs=1e-9)
     assert again["repeated"] == pytest.approx(row["repeated"], abs=1e-9)
-
-
-def test_queries_with_one_configuration_are_left_out_and_counted():
     values = made(3)
     single = values.groupby("topic")["topic"].transform("size") == 1
     found = virtual_systems(values, "clicks")
@@ -179,6 +176,13 @@ def test_configurations_of_click_metrics_are_compared():
     refused(lambda: found.matrix("limits"), "'limits' is no column. Near: 'limit'", BadParameter)
     refused(lambda: found.matrix("measure"), "'measure' is no column. ", BadParameter)
     assert set(found.pictures()) == {"virtual_systems_1", "virtual_systems_2"}
+    found = virtual_systems(made(), "clicks")
+    axes = found.pictures()["virtual_systems_1"].draw(None)
+    dots = next(line for line in axes.get_lines() if line.get_marker() == "o")
+    assert dots.get_xdata().tolist() == found.of("clicks")["limit"].tolist()
+    assert [label.get_text() for label in axes.get_yticklabels()] == found.of("clicks")["measure"].tolist()
+    assert plot_virtual_systems(found).get_xlabel().startswith("correlation with clicks")
+    assert "two virtual systems" in str(found)
 
 
 @pytest.mark.parametrize(("values", "more", "error", "says"), [
@@ -195,13 +199,3 @@ def test_configurations_of_click_metrics_are_compared():
 ])  # fmt: skip
 def test_what_cannot_be_compared_is_an_error(values, more, error, says):
     refused(lambda: virtual_systems(values, **{"target": "clicks", **more}), says, error)
-
-
-def test_the_picture_shows_its_data():
-    found = virtual_systems(made(), "clicks")
-    axes = found.pictures()["virtual_systems_1"].draw(None)
-    dots = next(line for line in axes.get_lines() if line.get_marker() == "o")
-    assert dots.get_xdata().tolist() == found.of("clicks")["limit"].tolist()
-    assert [label.get_text() for label in axes.get_yticklabels()] == found.of("clicks")["measure"].tolist()
-    assert plot_virtual_systems(found).get_xlabel().startswith("correlation with clicks")
-    assert "two virtual systems" in str(found)
