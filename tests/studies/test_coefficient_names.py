@@ -66,28 +66,21 @@ BOTH = [*CORRELATIONS, *(f"weighted_{name}" for name in CORRELATIONS)]
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("name", BOTH)
-def test_a_correlation_has_one_value_in_all_studies(name):
-    ways = [by_fit, by_splits, by_sensitivity] + [by_user_agreement] * (name in TESTED)
-    assert [way(name) for way in ways] == pytest.approx([expected(name)] * len(ways), abs=1e-9)
+@pytest.mark.parametrize("name", [*BOTH, "agreement", "weighted_agreement"])
+def test_a_coefficient_has_one_value_in_all_studies(name):
+    ways = [by_fit] + [by_user_agreement] * (name in TESTED)
+    if name not in BOTH:
+        ways = [partial(way, rated=PREFERRED) for way in ways]
+    else:
+        ways += [by_splits, by_sensitivity]
+    value = expected(name, RATED if name in BOTH else PREFERRED)
+    assert [way(name) for way in ways] == pytest.approx([value] * len(ways), abs=1e-9)
 
 
 def test_weights_make_a_difference_for_every_coefficient():
     for name in (*CORRELATIONS, "nrmse"):
         assert abs(expected(name) - expected(f"weighted_{name}")) > 1e-4
     assert expected("agreement", PREFERRED) != pytest.approx(expected("weighted_agreement", PREFERRED), abs=1e-4)
-
-
-@pytest.mark.parametrize("name", ["agreement", "weighted_agreement"])
-def test_agreement_with_preferences_has_one_value(name):
-    assert by_fit(name, PREFERRED) == pytest.approx(expected(name, PREFERRED), abs=1e-9)
-    if name in TESTED:
-        assert by_user_agreement(name, PREFERRED) == pytest.approx(expected(name, PREFERRED), abs=1e-9)
-
-
-def test_the_error_of_prediction_counts_each_rating_once():
-    assert by_fit("nrmse") == pytest.approx(expected("nrmse"), abs=1e-9)
-    assert by_fit("weighted_nrmse") == pytest.approx(expected("weighted_nrmse"), abs=1e-9)
     found = user_agreement(RATED, [RBP], correction=None, cv=3, repeats=1, **QUICK).table
     errors = nrmse(RATED.scores([RBP]).to_numpy(), RATED.ratings, cv=3, repeats=1)
     assert found.loc[RBP, "nrmse"] == errors.mean()

@@ -103,14 +103,11 @@ def test_overlap_without_ties_is_its_definition(p, depth):
     assert rbo(x, y, p, depth) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["a", "b", "ap", "ap_symmetric"])
-def test_two_constants_have_no_correlation(kind):
-    assert np.isnan(tau([1, 1, 1], [2, 2, 2], kind))
-    assert np.isnan(tau([1, 1, 1], [1, 2, 3], kind)) == (kind == "b")
-
-
 def test_nan_noise_and_infinite_scores():
     """Infinite scores are the best and the worst, NaN makes NaN of its row only, and noise in the last digits no order."""
+    for kind in ("a", "b", "ap", "ap_symmetric"):
+        assert np.isnan(tau([1, 1, 1], [2, 2, 2], kind)), "two constants"
+        assert np.isnan(tau([1, 1, 1], [1, 2, 3], kind)) == (kind == "b")
     x = [np.inf, 1, -np.inf]
     assert tau(x, [3, 2, 1], "ap") == tau(x, [3, 2, 1], "b") == 1
     assert rbo(x, [3, 2, 1]) == pytest.approx(1)

@@ -93,9 +93,6 @@ def test_fit_chooses_the_cost_with_the_highest_agreement(rated):
     assert along.table["pearson"].tolist() == expected
     for study in (found, along):
         assert any(NOTE in sentence for sentence in study.limits())
-
-
-def test_fit_turns_each_candidate_in_its_own_direction(rated):
     text = "CWLA(C='bpm(1,1000)',A='$a',gain='binary')"
     found = studies.fit(text, {"a": ["items", "avg"]}, rated, cv=3, repeats=1, progress=False)
     assert (found.candidates["value"] > 0.3).all()

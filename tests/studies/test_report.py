@@ -490,16 +490,14 @@ def test_lines_have_labels_and_bands_and_texts_belong(ax):
     assert sorted(filter(None, gids)) == sorted(gid for one in found["series"] for gid in one["ids"])
 
 
-def test_values_are_in_the_unit_of_the_axis(ax):
+def test_values_have_the_unit_of_the_axis_and_names_of_rows_and_columns(ax):
     ax.plot([0.01, 0.025, 1.0, 2.0], [0, 1, 2, 3])
     ax.set_xlabel("kept\n(%)")
     ax.fmt_xdata = lambda x: "all" if x == 2 else f"{100 * x:g}"
     assert shown(ax) == [
         "0\nkept (%): 1", "1\nkept (%): 2.5", "2\nkept (%): 100", "3\nkept (%): all",
     ]  # fmt: skip
-
-
-def test_rows_columns_and_bars_have_their_names_and_shares(ax):
+    ax = Figure().subplots()
     ax.scatter([-0.5, 0.25], [0, 1.2])
     ax.set_xlabel("τ")
     name_rows(ax, [0, 1], ["nDCG@10", "RR"])
@@ -515,10 +513,15 @@ def test_rows_columns_and_bars_have_their_names_and_shares(ax):
     assert shown(ax) == ["1\nshare: 0.25", "1\nshare: 0.5", "2\nshare: 0.75", "2\nshare: 0.5"]
 
 
+@pytest.mark.slow
 def test_points_have_the_name_of_their_only_row(ax):
     ax.plot([0.1, 0.2, 0.3], [1, 2, 3], "o")
     data = pd.DataFrame({"run": ["a", "b", "c", "d"], "x": [0.1, 0.2, 0.3, 0.3], "y": [1.0, 2.0, 3.0, 3.0]})
     assert shown(ax, data) == ["a\n1\n0.1", "b\n2\n0.2", "3\n0.3"]
+    ax = Figure().subplots()
+    assert picture_values(ax.figure, NOTHING) == {"series": [], "points": []}
+    ax.plot(np.arange(4000.0), np.arange(4000.0))
+    assert picture_values(ax.figure, NOTHING) == {"series": [], "points": []}
 
 
 @pytest.mark.slow
@@ -532,10 +535,3 @@ def test_panels_name_their_lines_and_share_the_labels_of_the_picture(ax):
     found = picture_values(ax.figure, NOTHING)
     assert [text for *_, text in found["points"]] == ["AP\nscore: 0.5\n1", "RR\nscore: 0.5\n1"]
     assert [one["name"] for one in found["series"]] == names
-
-
-@pytest.mark.slow
-def test_nothing_is_drawn_and_too_many_points(ax):
-    assert picture_values(ax.figure, NOTHING) == {"series": [], "points": []}
-    ax.plot(np.arange(4000.0), np.arange(4000.0))
-    assert picture_values(ax.figure, NOTHING) == {"series": [], "points": []}

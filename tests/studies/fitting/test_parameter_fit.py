@@ -3,6 +3,7 @@
 import io
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression
 from tqdm.auto import tqdm
 
-from pyterrier_cwla import CWLA, continuation
+from pyterrier_cwla import CWLA
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.studies.fitting.parameter_fit import Search, fit
@@ -191,19 +192,6 @@ def test_held_out_gains_are_tested_as_nadeau_and_bengio_say():
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
-def test_a_users_own_function_is_known_to_all_processes():
-    @continuation
-    def fitted_mine(view, a=0.5):
-        return a + 0 * view.i
-
-    template, rated = "CWLA(C='fitted_mine($p)',A='erg',max_rel=2)", made()
-    ranges = {"p": np.linspace(0.01, 0.99, 300).tolist()}
-    expected = quick(template, ranges, rated, repeats=1).candidates
-    pd.testing.assert_frame_equal(quick(template, ranges, rated, repeats=1, n_jobs=2).candidates, expected)
-
-
-@pytest.mark.slow
 def test_one_bar_counts_the_candidates(monkeypatch):
     bars, counts = [], []
 
@@ -245,25 +233,6 @@ def test_a_fold_without_anything_to_choose_by_counts_as_none():
     assert texts.folds["C"].isna().sum() == 2
     texts.pictures()["parameter_1"].draw(None)
     assert "C = rbp" in str(texts)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("p", [[0.2, 0.5], (0.2, 0.5)])
-def test_constant_scores_are_an_error_however_given(p):
-    constant = "CWLA(C='rbp($p)',A='erg',max_rel=2,gain='table({1:0,2:0})')"
-    refused(lambda: quick(constant, {"p": p}, made()), "the scores are constant", BadParameter)
-    refused(lambda: quick(RBP, {"p": p}, made(), where=lambda p: p > 1), "no candidate satisfies where=", BadParameter)
-
-
-def test_preferences_that_are_all_for_the_first_are_fitted_to():
-    rated = preferred()
-    first = Rated("pair", rated.table.assign(rating=1.0), rated.shown)
-    found = quick(RBP, {"p": [0.1, 0.9]}, first, objective="agreement")
-    assert found.about["value"] == pytest.approx(SLOW["agreement"](only(first, found.measure), first.ratings))
-    none = Rated("pair", rated.table.assign(rating=0.0), rated.shown)
-    refused(lambda: quick(RBP, {"p": [0.1]}, none, objective="agreement"), "no pair has a preference", BadRatings)
-    same = Rated("list", made().table.assign(rating=3.0), made().shown)
-    refused(lambda: quick(RBP, {"p": [0.1, 0.9]}, same), "all ratings are the same", BadRatings)
 
 
 @pytest.mark.slow
@@ -326,6 +295,21 @@ def test_thousands_of_candidates_leave_nothing_behind():
 def test_what_does_not_go_together_is_an_error(given, says):
     given = {"template": RBP, "ranges": {"p": (0.1, 0.9)}, **given}
     refused(lambda: quick(given.pop("template"), given.pop("ranges"), made(), **given), says, BadParameter)
+
+
+def test_constant_ratings_or_scores_are_an_error_unless_all_prefer_the_first():
+    constant = "CWLA(C='rbp($p)',A='erg',max_rel=2,gain='table({1:0,2:0})')"
+    for p in ([0.2, 0.5], (0.2, 0.5)):
+        refused(partial(quick, constant, {"p": p}, made()), "the scores are constant", BadParameter)
+        never = partial(quick, RBP, {"p": p}, made(), where=lambda p: p > 1)
+        refused(never, "no candidate satisfies where=", BadParameter)
+    rated, pairs = made(), preferred()
+    first, none = (Rated("pair", pairs.table.assign(rating=one), pairs.shown) for one in (1.0, 0.0))
+    found = quick(RBP, {"p": [0.1, 0.9]}, first, objective="agreement")
+    assert found.about["value"] == pytest.approx(SLOW["agreement"](only(first, found.measure), first.ratings))
+    refused(lambda: quick(RBP, {"p": [0.1]}, none, objective="agreement"), "no pair has a preference", BadRatings)
+    same = Rated("list", rated.table.assign(rating=3.0), rated.shown)
+    refused(lambda: quick(RBP, {"p": [0.1, 0.9]}, same), "all ratings are the same", BadRatings)
 
 
 def test_scales_and_values_of_ranges():

@@ -414,7 +414,7 @@ def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_numbers_do_not_depend_on_how_much_runs_at_a_time(study, monkeypatch):
+def test_numbers_do_not_depend_on_what_else_is_computed(study, monkeypatch):
     sizes = {masking_module: ("_HITS", "_RANKINGS"), robust_pieces: ("_PAIR_HITS", "_CELLS"), results: ("_CHUNK",)}
     for module, names in sizes.items():
         for name in names:
@@ -424,9 +424,6 @@ def test_numbers_do_not_depend_on_how_much_runs_at_a_time(study, monkeypatch):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)  # the order of summation differs
     for one, other in zip(study.tests._resampled, found.tests._resampled):
         np.testing.assert_array_equal(one, other)
-
-
-def test_numbers_do_not_depend_on_other_levels_measures_and_tests(study):
     few, levels = robustness(QRELS, RUNS, {"AP": "AP"}, **FULL | {"fractions": FEW[1:2]}), [1, 3]
     np.testing.assert_array_equal(few.tests.p[:, :, 0], study.tests.p[:, levels, 3])
     np.testing.assert_array_equal(few.order.scores[:, :, 0], study.order.scores[:, levels, 3])
@@ -692,8 +689,5 @@ def test_f_qrels_are_rows_of_what_was_given():
     assert renamed.index.equals(kept.index)
     nested = {q: dict(zip(some.doc_id, some.relevance)) for q, some in frames.qrels.groupby("query_id", sort=False)}
     assert list(f_qrels(nested, 1.0).columns) == ["query_id", "doc_id", "relevance"]
-
-
-def test_topics_that_fail_the_condition_of_bpref():
     qrels = pd.concat([judged(1, 10, topic="good"), judged(0, 20, topic="none"), judged(5, 9, 3, topic="nine")])
     assert lacking(plain_judgments(qrels)) == ["none", "nine"]

@@ -81,17 +81,6 @@ def test_intervals_and_tests_of_favoured_runs_are_those_of_student():
         assert row[["difference", "low", "high", "p", "p_corrected"]].tolist() == pytest.approx(expected, abs=1e-9)
 
 
-def test_orders_are_those_of_the_means_that_evaluate_gives(study):
-    human, machine = (evaluate(of, RUNS, MEASURES).round(10) for of in (PEOPLE, NOISY))
-    for row in study.orders.itertuples():
-        x, y = machine[row.measure], human[row.measure]
-        best = y.nlargest(6).index
-        assert row.tau_b == pytest.approx(kendalltau(x, y).statistic)
-        assert row.tau_ap == pytest.approx(float(tau(x, y, "ap")))
-        assert row.tau_b_best == pytest.approx(kendalltau(x[best], y[best]).statistic)
-        assert row.slope == pytest.approx(np.polyfit(y, x, 1)[0])
-
-
 @pytest.mark.slow
 def test_intervals_are_those_of_resampled_topics(study):
     by_query = [evaluate(of, RUNS, ["P@10"], by_query=True)["P@10"].unstack() for of in (PEOPLE, NOISY)]
@@ -110,7 +99,7 @@ def test_intervals_are_those_of_resampled_topics(study):
     assert labels["kappa_linear_high"] - labels["kappa_linear"] == pytest.approx(half[2], abs=1e-9)
 
 
-def test_kappa_is_that_of_scikit_learn_and_statsmodels(study):
+def test_kappa_and_orders_are_those_of_libraries(study):
     pairs = np.array([(PEOPLE[q][d], NOISY[q][d]) for q in PEOPLE for d in PEOPLE[q]]).T
     row = study.labels.iloc[0]
     assert row["documents"] == 1500
@@ -124,6 +113,14 @@ def test_kappa_is_that_of_scikit_learn_and_statsmodels(study):
     for one, value in zip(random, kappas(random)["kappa"]):
         assert value == pytest.approx(cohens_kappa(one).kappa)
     assert np.isnan(kappas(np.array([[3, 0], [0, 0]]))["kappa"])
+    human, machine = (evaluate(of, RUNS, MEASURES).round(10) for of in (PEOPLE, NOISY))
+    for row in study.orders.itertuples():
+        x, y = machine[row.measure], human[row.measure]
+        best = y.nlargest(6).index
+        assert row.tau_b == pytest.approx(kendalltau(x, y).statistic)
+        assert row.tau_ap == pytest.approx(float(tau(x, y, "ap")))
+        assert row.tau_b_best == pytest.approx(kendalltau(x[best], y[best]).statistic)
+        assert row.slope == pytest.approx(np.polyfit(y, x, 1)[0])
 
 
 def test_different_scales_need_a_threshold():
@@ -186,9 +183,6 @@ def test_probabilities_are_calibrated():
     scores = found.favoured.query("judge == 'honest'").pivot_table("machine", "run", "measure")
     assert scores["RR"].to_dict() == pytest.approx(means["Expected(measure='RR')"].to_dict())
     assert "Expected scores by honest, certain take labels as independent" in str(found)
-
-
-def test_probabilities_of_grades_become_binary_at_the_threshold():
     people, honest = probabilities(lambda p: p)
     graded = honest.assign(p_0=1 - honest["p_relevant"], p_1=honest["p_relevant"] / 2, p_2=honest["p_relevant"] / 2)
     runs = dict(list(RUNS.items())[:4])

@@ -76,9 +76,6 @@ def test_the_matrix_puts_alike_measures_together(study):
     cells = study.cells("tau_b")
     assert len(cells) == 12
     assert all(square.loc[cell.row, cell.column] == cell.tau_b for cell in cells.itertuples())
-
-
-def test_outliers_are_the_runs_whose_ranks_differ_most(study):
     data = study.scatter("AP", "RR", k=2)
     means = evaluate(*systems(), MEASURES)
     ranks = means[["AP", "RR"]].rank(ascending=False)
@@ -124,9 +121,6 @@ def test_only_runs_whose_ranks_differ_are_said_to_be_ranked_differently():
     assert len(moved) == 2
     names = ", ".join(f"{row.run} ({row.rank_x:g} by AP, {row.rank_y:g} by RR)" for row in moved.itertuples())
     assert f"AP and RR rank these runs most differently: {names}." in found.findings()
-
-
-def test_queries_that_runs_do_not_answer_are_counted():
     qrels, runs = systems(runs=4)
     runs["run2"] = {query: runs["run2"][query] for query in "012"}
     runs["run1"] = {query: {} if query == "0" else of for query, of in runs["run1"].items()}

@@ -101,7 +101,7 @@ def test_cutting_into_pieces_and_the_scale_change_nothing(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_interval_is_of_the_t_tests_share_in_each_resample():
+def test_the_interval_is_of_the_t_tests_share_in_each_resample(study, by_query):
     values, times = scores(), times_drawn(20, 60, 5)
     found = resampled_power(np.array([values[i] - values[j] for i, j in combinations(range(6), 2)]), 0.05, times)
     expected = []
@@ -112,15 +112,6 @@ def test_the_interval_is_of_the_t_tests_share_in_each_resample():
         expected.append(np.mean(np.array(p) < 0.05))
     assert np.ptp(expected) > 0.1
     assert found == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.fixture(scope="module")
-def by_query():
-    return evaluate(*systems(), MEASURES, by_query=True)
-
-
-@pytest.mark.slow
-def test_intervals_are_of_the_bootstraps_standard_error(study, by_query):
     pairs = list(combinations(systems()[1], 2))
     resampled = {}
     for name in MEASURES:
@@ -135,6 +126,11 @@ def test_intervals_are_of_the_bootstraps_standard_error(study, by_query):
         difference = power[row.measure] - power[row.other]
         assert [row.difference, row.low, row.high] == pytest.approx([difference, difference - half, difference + half])
         assert study.differ(row.other, row.measure) == study.differ(row.measure, row.other) == (row.low * row.high > 0)
+
+
+@pytest.fixture(scope="module")
+def by_query():
+    return evaluate(*systems(), MEASURES, by_query=True)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from tests.support.messages import refused
 
 RATIO = "AdaptiveRBP(p=0.6,effort='ratio($e)')"
 RBP = {"RBP of users": "RBP(p=0.5,rel=1)", "P": "P@2"}
+SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "tau_b": stats.kendalltau}
 
 
 def with_columns(rated, **columns):
@@ -37,18 +38,10 @@ def parted(*args, **more):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("coefficient", "slow"),
-    [
-        ("pearson", stats.pearsonr),
-        ("spearman", stats.spearmanr),
-        ("tau_b", stats.kendalltau),
-        ("weighted_pearson", stats.pearsonr),
-    ],
-)
-def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient, slow):
+@pytest.mark.parametrize("coefficient", [*SCIPY, "weighted_pearson"])
+def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient):
     """Ratings with weights count as often."""
-    rated = with_columns(rated, n=rated.table["length"])
+    rated, slow = with_columns(rated, n=rated.table["length"]), SCIPY[coefficient.removeprefix("weighted_")]
     found = parted(rated, RBP, by="kind", coefficient=coefficient, seed=4)
     scores, y = rated.scores(RBP), rated.ratings
     once = rated.weights.astype(int) if "weighted" in coefficient else np.ones(60, int)
@@ -59,9 +52,8 @@ def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient, slow)
             x = scores[name].to_numpy()
             row = found.table[(found.table["part"] == part) & (found.table["measure"] == name)].iloc[0]
             assert row["ratings"] == mine.sum()
-            value, *loops = (
-                slow(np.repeat(x[mine], n[mine]), np.repeat(y[mine], n[mine]))[0] for n in (once, *drawn.T)
-            )
+            counts = [n[mine] for n in (once, *drawn.T)]
+            value, *loops = (slow(np.repeat(x[mine], n), np.repeat(y[mine], n))[0] for n in counts)
             assert row["correlation"] == pytest.approx(value, abs=1e-9)
             units = mine.sum() if rated.users is None else len(set(rated.users[mine]))
             assert [row["low"], row["high"]] == pytest.approx(ends(row["correlation"], loops, units), abs=1e-9)
@@ -203,7 +195,7 @@ def test_every_point_and_band_is_that_of_loops(users):
     drawn = resample_counts(len(rated), rated.users, 100, 3).astype(int)
     scores = rated.scores([f"AdaptiveRBP(p=0.6,effort='ratio({e})')" for e in grid]).to_numpy()
     y = rated.ratings
-    for kind, slow in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)):
+    for kind, slow in SCIPY.items():
         all_counts = [np.ones_like(y, int), *drawn.T]
         loops = np.array([[slow(np.repeat(of, n), np.repeat(y, n))[0] for of in scores.T] for n in all_counts])
         rows = found.table[found.table["measure"] == "RBP"]
@@ -249,14 +241,12 @@ def test_intervals_without_any_value_are_not_numbers():
 @pytest.mark.slow
 def test_pictures_show_their_data_whatever_the_values_are():
     found = along({"RBP": RATIO, "P": "AdaptiveP(effort='ratio($e)')@4"}, {"e": [1, 2, 200]}, made())
-    for name, plot, column in (
-        ("sensitivity_pearson", plot_sensitivity, "pearson"),
-        ("change_pearson", plot_change, "pearson_change"),
-    ):
-        axes = found.pictures()[name].draw(None)
+    for name, plot in (("sensitivity", plot_sensitivity), ("change", plot_change)):
+        picture, column = found.pictures()[f"{name}_pearson"], {"change": "pearson_change"}.get(name, "pearson")
+        axes = picture.draw(None)
         assert plot(found).get_xlabel() == axes.get_xlabel() == "e"
         lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 3]
-        for line, (_, rows) in zip(lines, found.pictures()[name].data.groupby("measure", sort=False), strict=True):
+        for line, (_, rows) in zip(lines, picture.data.groupby("measure", sort=False), strict=True):
             assert line.get_ydata().tolist() == rows[column].tolist()
         assert axes.get_xscale() == "log"
         assert len(axes.collections) == 2  # two confidence bands

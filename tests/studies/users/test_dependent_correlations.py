@@ -82,9 +82,6 @@ def test_ratings_that_all_differ_need_no_table():
     found, most = peak(lambda: weighted_ranks(x, y, counts)[1])
     assert found == pytest.approx(expected, abs=1e-12)
     assert most < 40e6, "bytes; a table would need 96 million, and copies of it"
-
-
-def test_errors_over_users_need_no_table_of_ratings_and_users():
     influences, users = np.random.default_rng(0).normal(size=(2, 3000)), np.arange(3000) // 2
     found, most = peak(lambda: clustered_error(influences, users))
     by_user = influences[:, ::2] + influences[:, 1::2]

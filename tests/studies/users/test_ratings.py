@@ -310,6 +310,7 @@ def test_copies_of_labels_change_no_interval_and_no_test(weighted):
     assert narrow[1] < narrow[0] / 3, "without reduction, copies count as independent"
 
 
+@pytest.mark.slow
 def test_users_who_labelled_the_same_pairs():
     table = labels(each=4).assign(user=np.repeat(list("wxyz"), 20))
     per_pair, per_user, per_label = (preferences(table, of) for of in ("pair", "user", "label"))
@@ -324,10 +325,6 @@ def test_users_who_labelled_the_same_pairs():
     assert both.units == 4
     assert both.table["labels"].tolist() == [2] * 80
     assert both.table["user"].tolist() == table["user"].tolist()
-
-
-@pytest.mark.slow
-def test_shared_pairs_need_a_choice():
     apart = labels(each=1).assign(user=np.repeat(list("vwxyz"), 4))
     assert preferences(apart).unit == "user"
     one_more = pd.concat([apart, apart.iloc[:1].assign(user="z")])

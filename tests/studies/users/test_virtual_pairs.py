@@ -55,9 +55,12 @@ def slow_repetitions(values, x, y, repeats, seed):
     return np.corrcoef(np.array(differences).T)[0, 1]
 
 
-def test_the_limit_is_that_of_all_pairs():
+@pytest.mark.parametrize("scale", [1, 1e-12, 1e-8, 1e8])
+def test_the_limit_is_that_of_all_pairs_in_any_unit(scale):
     values = made()
-    found = virtual_systems(values, "clicks").table.set_index("measure")
+    scaled = values.assign(**{name: scale * values[name] for name in ("ERR", "nDCG", "clicks")})
+    found, expected = (virtual_systems(of, "clicks").table.set_index("measure") for of in (scaled, values))
+    np.testing.assert_allclose(found[NUMBERS], expected[NUMBERS], rtol=0, atol=1e-12)
     for name in ("ERR", "nDCG"):
         assert found.loc[name, "limit"] == pytest.approx(slow_limit(values, name, "clicks"), abs=1e-12)
         kept = values[values.groupby("topic")["topic"].transform("size") >= 2]
@@ -139,14 +142,6 @@ def test_findings_say_what_does_not_vary():
     assert "there is no correlation of differences" in nothing.findings()[0]
     assert "nan" not in str(nothing)
     nothing.pictures()["virtual_systems_1"].draw(None)
-
-
-@pytest.mark.parametrize("scale", [1e-12, 1e-8, 1e8])
-def test_the_unit_of_values_does_not_matter(scale):
-    values = made()
-    scaled = values.assign(**{name: scale * values[name] for name in ("ERR", "nDCG", "clicks")})
-    found, expected = (virtual_systems(of, "clicks").table[NUMBERS] for of in (scaled, values))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def test_many_columns_and_queries_are_summed_in_parts(monkeypatch):
