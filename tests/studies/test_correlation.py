@@ -67,12 +67,8 @@ def broken(scores):
 
 
 @given(pairs_of())
-def test_tau_b_is_that_of_scipy(xy):
+def test_tau_b_is_that_of_scipy_and_tau_a_and_the_distance_count_pairs(xy):
     assert tau(*xy) == pytest.approx(kendalltau(*xy).statistic, abs=1e-12, nan_ok=True)
-
-
-@given(pairs_of())
-def test_tau_a_and_the_distance_count_pairs(xy):
     alike, opposite, one, both = counts(*xy)
     if len(set(xy[0])) > 1 or len(set(xy[1])) > 1:
         assert tau(*xy, "a") == pytest.approx((alike - opposite) / (alike + opposite + one + both), abs=1e-14)

@@ -121,9 +121,6 @@ def test_virtual_systems_know_costs_by_the_column_s_name(rated):
     refused(lambda: studies.virtual_systems(values, "clicks", less_is_better=["lenght"]), *unknown)
     assert (found.table[["limit", "across", "repeated"]] > 0.3).all(axis=None)
     assert any("Of ESL, less is better" in sentence for sentence in found.limits())
-
-
-def test_names_of_columns_that_are_no_texts_of_measures():
     assert columns_where_less_is_better(["ESL(wanted=2)", "AP", "x", "a b", "", "1", "ESL(", COSTS[1]]) == [
         "ESL(wanted=2)", COSTS[1],
     ]  # fmt: skip

@@ -472,6 +472,7 @@ def shown(ax, data=NOTHING):
     return [text for *_, text in picture_values(ax.figure, data)["points"]]
 
 
+@pytest.mark.slow
 def test_lines_have_labels_and_bands_and_texts_belong(ax):
     curves = {"AP, all": ([1, 2], [0.5, 1.0]), "P$5": ([1, 2], [0.5, np.nan])}
     looks = {name: measure_look(number) for number, name in enumerate(curves)}
@@ -488,6 +489,15 @@ def test_lines_have_labels_and_bands_and_texts_belong(ax):
     assert found["points"][1][:3] == [0, 0.5, 1.0]
     gids = [artist.get_gid() for artist in (*ax.lines, *ax.collections, *ax.texts)]
     assert sorted(filter(None, gids)) == sorted(gid for one in found["series"] for gid in one["ids"])
+    ax, names = Figure().subplots(), ["AP", "RR"]
+    looks = {name: measure_look(number) for number, name in enumerate(names)}
+    ax.set_ylabel("score")
+    for name, one in zip(names, inset_panels(ax, names, looks), strict=True):
+        one.plot([1], [0.5], label=name, **looks[name])
+        one.plot([1], [0.7], color="grey", alpha=0.5)
+    found = picture_values(ax.figure, NOTHING)
+    assert [text for *_, text in found["points"]] == ["AP\nscore: 0.5\n1", "RR\nscore: 0.5\n1"]
+    assert [one["name"] for one in found["series"]] == names
 
 
 def test_values_have_the_unit_of_the_axis_and_names_of_rows_and_columns(ax):
@@ -522,16 +532,3 @@ def test_points_have_the_name_of_their_only_row(ax):
     assert picture_values(ax.figure, NOTHING) == {"series": [], "points": []}
     ax.plot(np.arange(4000.0), np.arange(4000.0))
     assert picture_values(ax.figure, NOTHING) == {"series": [], "points": []}
-
-
-@pytest.mark.slow
-def test_panels_name_their_lines_and_share_the_labels_of_the_picture(ax):
-    names = ["AP", "RR"]
-    looks = {name: measure_look(number) for number, name in enumerate(names)}
-    ax.set_ylabel("score")
-    for name, one in zip(names, inset_panels(ax, names, looks), strict=True):
-        one.plot([1], [0.5], label=name, **looks[name])
-        one.plot([1], [0.7], color="grey", alpha=0.5)
-    found = picture_values(ax.figure, NOTHING)
-    assert [text for *_, text in found["points"]] == ["AP\nscore: 0.5\n1", "RR\nscore: 0.5\n1"]
-    assert [one["name"] for one in found["series"]] == names

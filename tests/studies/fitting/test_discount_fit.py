@@ -147,17 +147,6 @@ def test_the_likelihood_of_preferences_has_its_maximum():
     assert 2e-4 * d - (x / (1 + np.exp(x @ d))[:, None]).mean(axis=0) == pytest.approx(np.zeros(4), abs=1e-8)
 
 
-def test_sessions_are_means_over_their_queries():
-    rated, x = made(lists=60, noise=0)
-    lists = rated.table["query_id"].tolist()
-    sessions = {f"s{number}": lists[2 * number : 2 * number + 2] for number in range(30)}
-    ratings = {name: 1 + np.mean([x[lists.index(q)] @ PHI for q in queries]) for name, queries in sessions.items()}
-    rows = pd.DataFrame([(name, q, q, i) for name, queries in sessions.items() for i, q in enumerate(queries)],
-                        columns=["session", "query_id", "list", "order"])  # fmt: skip
-    asked = Rated.sessions(rated.shown.judgments, run_of(lists), rows, ratings, judged_by="list")
-    assert quick(asked).discounts["phi"].tolist() == near(PHI)
-
-
 @pytest.mark.parametrize(("target", "phi"), [("MaxRR", (1, 1 / 2, 1 / 3)), ("UCTR", (1, 1, 1))])
 def test_the_discount_of_click_metrics_of_cascade_users_is_found(target, phi):
     """Users of each list are all equally likely outcomes of R = ½: 1/rank of their click has φ(i) = 1/i, a click 1."""
@@ -186,6 +175,14 @@ def test_other_continuations_have_discounts_too():
     found = quick(rated, template)
     assert found.discounts["phi"].tolist() == near(slow(x, rated.ratings))
     assert quick(rated, lambda phi: template.replace("$phi", phi)).phi == found.phi
+    rated, x = made(lists=60, noise=0)
+    lists = rated.table["query_id"].tolist()
+    sessions = {f"s{number}": lists[2 * number : 2 * number + 2] for number in range(30)}
+    ratings = {name: 1 + np.mean([x[lists.index(q)] @ PHI for q in queries]) for name, queries in sessions.items()}
+    rows = pd.DataFrame([(name, q, q, i) for name, queries in sessions.items() for i, q in enumerate(queries)],
+                        columns=["session", "query_id", "list", "order"])  # fmt: skip
+    asked = Rated.sessions(rated.shown.judgments, run_of(lists), rows, ratings, judged_by="list")
+    assert quick(asked).discounts["phi"].tolist() == near(PHI)
 
 
 @pytest.mark.parametrize("users", [0, 12])

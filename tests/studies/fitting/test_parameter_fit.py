@@ -16,7 +16,7 @@ from pyterrier_cwla import CWLA
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.studies.fitting.parameter_fit import Search, fit
-from pyterrier_cwla.studies.users.agreement_variation import Range, Template
+from pyterrier_cwla.studies.users.agreement_variation import Range
 from pyterrier_cwla.studies.users.published_studies import jiang_ratings
 from pyterrier_cwla.studies.users.rating_correlations import training_folds
 from pyterrier_cwla.studies.users.ratings import Rated
@@ -111,17 +111,6 @@ def test_folds_choose_without_what_they_are_held_against(objective):
         assert row.chosen_by == pytest.approx(sign * worth[row.p], abs=1e-9)
         for p, held_out in ((row.p, row.held_out), (0.95, row.default)):
             assert held_out == pytest.approx(slow(p, ~chosen, chosen), abs=1e-9, nan_ok=True)
-
-
-@pytest.mark.slow
-def test_one_parameter_is_found_as_well_as_by_a_fine_scan():
-    rated = made(2)
-    found = quick(RBP, {"p": (0.05, 0.95)}, rated)
-    grid = np.linspace(0.05, 0.95, 601)
-    scan = rated.scores({str(p): f"RBP(p={p},rel=1)" for p in grid.tolist()}).corrwith(rated.table["rating"])
-    assert found.about["value"] >= scan.max() - 1e-6
-    assert found.measure == Template(RBP).measure(found.values)
-    assert correlated(rated, found.measure) == pytest.approx(found.about["value"])
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -237,9 +226,9 @@ def test_a_fold_without_anything_to_choose_by_counts_as_none():
 
 @pytest.mark.slow
 def test_parameters_of_two_kinds_are_reported_whatever_they_are_called(tmp_path):
-    ranges = {"p": [0.1, 0.5, 0.9], "a/b": ["linear", "binary"], "a.b": [1, "2"], "yes": [True, False]}
+    ranges = {"p": (0.1, 0.9), "a/b": ["linear", "binary"], "a.b": [1, "2"], "yes": [True, False]}
     found = quick(
-        lambda **of: f"CWLA(C='rbp({of['p']})',A='erg',gain='{of['a/b']}',max_rel=2)", ranges, made(),
+        lambda **of: f"CWLA(C='rbp({of['p']})',A='erg',gain='{of['a/b']}',max_rel=2)", ranges, made(), most=150,
         default={"p": 0.5, "a/b": "linear", "a.b": 1, "yes": True},
     )  # fmt: skip
     parameters = found.parameters().set_index("parameter")
@@ -250,8 +239,9 @@ def test_parameters_of_two_kinds_are_reported_whatever_they_are_called(tmp_path)
     found.report(tmp_path)
     assert pd.read_parquet(tmp_path / "tables/parameters.parquet")["parameter"].tolist() == list(ranges)
     assert pd.read_parquet(tmp_path / "tables/candidates.parquet")["p"].dtype == float
-    numbered = {f"parameter_{number}" for number in range(1, 5)}
-    assert {*found.pictures()} == {path.stem for path in (tmp_path / "pictures").glob("*.svg")} == numbered
+    names = {path.stem for path in (tmp_path / "pictures").glob("*.svg")}
+    assert {"parameter_1"} <= {*found.pictures()} == names <= {f"parameter_{number}" for number in range(1, 5)}
+    assert "The search stopped after 150 candidates (most=)." in found.limits()
 
 
 @pytest.mark.slow

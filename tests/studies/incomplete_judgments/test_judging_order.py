@@ -157,7 +157,7 @@ def test_pairs_are_settled_where_judgments_change_little():
 
 
 @pytest.mark.slow
-def test_predicted_grades_may_be_decimal():
+def test_predicted_grades_may_be_decimal_and_from_clicks():
     """A grade of 1.25 is grade 1 with probability 0.75, and grade 2 with probability 0.25."""
     qrels, runs = generated(7)
     rng = np.random.default_rng(7)
@@ -179,9 +179,6 @@ def test_predicted_grades_may_be_decimal():
         value = sum(share * largest({0: by_grade[g]}) for g, share in shares)
         assert row.expected_change == pytest.approx(value, abs=1e-9)
     assert (found.expected_change.dropna().diff().dropna() <= 0).all()
-
-
-def test_relevance_predicted_from_clicks():
     qrels = {"1": {"x": 1, "y": 0}}
     runs = {"A": {"1": {"a": 3.0, "b": 2.0, "x": 1.0}}, "B": {"1": {"c": 3.0, "y": 2.0, "x": 1.0}}}
     rows = [("1", "a", 0.0), ("1", "b", 0.4), ("1", "c", 0.2)]
@@ -320,6 +317,7 @@ def test_documents_are_revealed_in_the_order_of_the_changes(pairs):
         assert new == pytest.approx(sorted(change.values(), reverse=True)[: len(new)])
 
 
+@pytest.mark.slow
 def test_by_rank_and_at_random():
     qrels, runs = fully_judged(1)
     found = simulated_judging(qrels, runs, SIMULATED, orders=["rank", "random"], batch=5, seed=3)
@@ -333,10 +331,6 @@ def test_by_rank_and_at_random():
             assert steps.tau[len(pool)] == pytest.approx(tau)
     again = simulated_judging(qrels, runs, SIMULATED, orders=["rank", "random"], batch=5, seed=3)
     assert again.steps.equals(found.steps)
-
-
-@pytest.mark.slow
-def test_judgments_needed():
     qrels, runs = fully_judged(2)
     found = simulated_judging(qrels, runs, "nDCG@5", batch=5)
     for row in found.needed.itertuples():

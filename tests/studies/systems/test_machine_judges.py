@@ -191,9 +191,6 @@ def test_probabilities_are_calibrated():
     one, two = (of.drop(columns="judge").reset_index(drop=True) for _, of in found.calibration.groupby("judge"))
     pd.testing.assert_frame_equal(one, two)
     pd.testing.assert_series_equal(*(of.reset_index(drop=True) for _, of in found.orders.groupby("judge")["tau_b"]))
-
-
-def test_decimals_are_calibrated_before_the_threshold():
     decimal = relabelled(PEOPLE, lambda q, d, grade, rng: grade + int(100 * rng.random()) / 100)
     plain = judge_agreement(PEOPLE, decimal, RUNS, ["RBP(rel=1)"], bins=3, resamples=100)
     assert plain.labels["kappa"].isna().all()

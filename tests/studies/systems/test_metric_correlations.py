@@ -14,18 +14,16 @@ from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.studies import metric_agreement, plot_correlations, plot_scatter
 from pyterrier_cwla.studies.correlation import rbo, tau, times_drawn
 from pyterrier_cwla.studies.systems.metric_correlations import AGREEMENTS
+from tests.studies.systems.test_power import systems as better_and_better
 from tests.support.messages import refused
 
 MEASURES = ["nDCG@10", "AP", "RR", "Bpref"]
 
 
-def systems(runs=8, queries=10, documents=20, seed=0):
-    rng = np.random.default_rng(seed)
-    rel = {str(q): {f"d{d}": int(rng.choice(3, p=[0.6, 0.25, 0.15])) for d in range(documents)} for q in range(queries)}
-    return rel, {
-        f"run{r}": {q: {d: r * grade / 8 + rng.normal() for d, grade in of.items()} for q, of in rel.items()}
-        for r in range(runs)
-    }
+def systems(runs=8, seed=0):
+    qrels, found = better_and_better(runs, queries=10, seed=seed, steps=8)
+    del found["again"]
+    return qrels, found
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +96,7 @@ def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
 
 
 @pytest.mark.slow
-def test_nine_measures_have_numbers_and_thirty_a_scale_of_colours():
+def test_pictures_show_the_numbers_that_stand_beside_them(study):
     qrels, runs = systems(runs=4)
     named = {f"measure {n}": f"P@{n}" for n in range(1, 31)}
     few = metric_agreement(qrels, runs, dict(list(named.items())[:9]), resamples=100)
@@ -109,6 +107,15 @@ def test_nine_measures_have_numbers_and_thirty_a_scale_of_colours():
     ax = plot_correlations(metric_agreement(qrels, runs, named, resamples=100), ax=Figure(figsize=(7, 6)).subplots())
     assert not ax.texts
     assert len(ax.figure.axes) == 2
+    for picture in study.pictures().values():
+        assert "8 runs, 10 topics" in " ".join(picture.draw(Figure().subplots()).get_title(loc="left").split())
+    ax = plot_correlations(study, "rbo", Figure().subplots())
+    cells = study.cells("rbo")
+    assert sorted(text.get_text() for text in ax.texts) == sorted(f"{value:.2f}" for value in cells["rbo"])
+    ax = plot_scatter(study, "AP", "RR", k=3, ax=Figure().subplots())
+    data = study.scatter("AP", "RR", k=3)
+    assert {text.get_text() for text in ax.texts} == set(data.loc[data["labelled"], "run"])
+    assert sum(len(line.get_xdata()) for line in ax.get_lines()) == 8
 
 
 def test_only_runs_whose_ranks_differ_are_said_to_be_ranked_differently():
@@ -160,19 +167,6 @@ def test_dollars_are_no_formulas_in_pictures_of_other_studies():
         written = [text.get_text() for text in labels]
         assert not [text for text in written if "$" in text.replace(r"\$", "")]
         assert all(any(rf"{name}\$x\$" in text for text in written) for name in names)
-
-
-@pytest.mark.slow
-def test_pictures_show_the_numbers_that_stand_beside_them(study):
-    for picture in study.pictures().values():
-        assert "8 runs, 10 topics" in " ".join(picture.draw(Figure().subplots()).get_title(loc="left").split())
-    ax = plot_correlations(study, "rbo", Figure().subplots())
-    cells = study.cells("rbo")
-    assert sorted(text.get_text() for text in ax.texts) == sorted(f"{value:.2f}" for value in cells["rbo"])
-    ax = plot_scatter(study, "AP", "RR", k=3, ax=Figure().subplots())
-    data = study.scatter("AP", "RR", k=3)
-    assert {text.get_text() for text in ax.texts} == set(data.loc[data["labelled"], "run"])
-    assert sum(len(line.get_xdata()) for line in ax.get_lines()) == 8
 
 
 def test_what_cannot_be_is_said(study):

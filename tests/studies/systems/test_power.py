@@ -25,11 +25,13 @@ MEASURES = ["nDCG@10", "AP", "RR"]
 quietly = partial(discriminative_power, correction=None, resamples=200, progress=False)
 
 
-def systems(runs=5, queries=12, documents=20, seed=0):
+def systems(runs=5, queries=12, documents=20, seed=0, steps=3):
     """Generate runs of increasing quality, and a copy of the first."""
     rng = np.random.default_rng(seed)
     rel = {str(q): {f"d{d}": int(rng.choice(3, p=[0.6, 0.25, 0.15])) for d in range(documents)} for q in range(queries)}
-    found = [{q: {d: r * g / 3 + rng.normal() for d, g in of.items()} for q, of in rel.items()} for r in range(runs)]
+    found = [
+        {q: {d: r * g / steps + rng.normal() for d, g in of.items()} for q, of in rel.items()} for r in range(runs)
+    ]
     return rel, {**{f"run{r}": run for r, run in enumerate(found)}, "again": found[0]}
 
 
@@ -79,7 +81,7 @@ def test_tests_of_pairs_are_those_of_compare():
 
 
 @pytest.mark.slow
-def test_the_bootstrap_test_is_sakais_algorithm():
+def test_the_bootstrap_test_is_sakais_algorithm_in_pieces_and_in_any_unit(monkeypatch):
     values, resamples, alpha = scores(queries=15), 300, 0.1
     z = np.array([values[i] - values[j] for i, j in combinations(range(5), 2)])
     drawn = [np.repeat(np.arange(15), times.astype(int)) for times in times_drawn(15, resamples, 7).T]
@@ -87,9 +89,6 @@ def test_the_bootstrap_test_is_sakais_algorithm():
     expected = np.array([sakai(of_pair, drawn, alpha) for of_pair in z])
     assert p == pytest.approx(expected[:, 0], abs=1e-12)
     assert needed == pytest.approx(expected[:, 1], abs=1e-12)
-
-
-def test_cutting_into_pieces_and_the_scale_change_nothing(monkeypatch):
     z = scores()[:3] - scores()[3:]
     expected = bootstrap_test(z, 150, 0)
     monkeypatch.setattr("pyterrier_cwla.studies.systems.power._CELLS", 1)

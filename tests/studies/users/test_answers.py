@@ -61,9 +61,6 @@ def test_each_answer_has_the_scores_of_its_list():
     assert rated.empty == 1
     assert (rated.unit, rated.units, rated.users.tolist()) == ("question", 3, [0, 0, 0, 1, 1, 1, 2, 2, 2])
     assert rated.only(rated.table["question"] != "q1").scores(measures).equals(found.drop(index=[3, 4, 5]))
-
-
-def test_forms_of_answers():
     qrels, answers, _ = made(1, questions=4)
     answers = answers.assign(correct=[1, 0, 1, 0])
     texts = answers.assign(passages=answers["passages"].map(" ".join))

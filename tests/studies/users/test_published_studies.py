@@ -209,16 +209,6 @@ def test_the_pages_of_tiangong_qref(data, name, pages, satisfied):
     assert set(rated.table["reformulation"]) == set("ADFKOT")
 
 
-@pytest.mark.real_data
-def test_the_sessions_of_jiang_and_allan(data):
-    """Section 4 and Table 3."""
-    rated = jiang_ratings(data / "jiang-sessions")
-    assert rated.table["rating"].value_counts().to_dict() == {5: 22, 4: 27, 3: 22, 2: 7, 1: 2}
-    scores = rated.scores(["AdaptiveGRBP(p=0.6,effort='ratio(4)')@9"]).iloc[:, 0]
-    assert round(float(np.corrcoef(scores, rated.ratings)[0, 1]), 3) == 0.463
-    assert rated.table["user"].nunique() == 20
-
-
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_lists_of_chiir_2024(data):

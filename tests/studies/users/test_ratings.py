@@ -177,9 +177,6 @@ def test_a_study_says_what_was_rated():
     assert why_not_all(rated.only([0, 1, 0]).about(weighted=True)) == [
         "All ratings are by one user: they show nothing about other users."
     ]
-
-
-def test_ratings_of_one_list_are_in_one_fold():
     rated = Rated.lists(QRELS, RUN, frame(query_id=list("1234") * 5, rating=range(20)))
     assert why_not_all(rated.about())[0].startswith("16 of 20 ratings repeat a list.")
     train = training_folds(rated, 4, 1, 0)
@@ -347,6 +344,12 @@ def test_properties_of_pairs_are_kept_and_those_of_labels_are_not():
     assert "The column 'seconds' is left out" in why_not_all(rated.about())[-1]
     more = preferences(table.assign(site=range(10)))
     assert "The columns 'seconds', 'site' are left out" in why_not_all(more.about())[-1]
+    table = labels(each=4).assign(user=np.repeat(list("wxyz"), 20))
+    ids = pd.CategoricalDtype([*LISTS[::-1], "unused"])
+    categories = table.astype({"first": ids, "second": ids, "user": "category"})
+    for one_per in ("pair", "user"):
+        one, other = (preferences(of, one_per).table for of in (table, categories))
+        assert other.astype(dict(one.dtypes)).equals(one)
 
 
 @pytest.mark.parametrize(("table", "one_per", "error", "message"), [
@@ -390,12 +393,3 @@ def test_the_report_says_how_labels_were_reduced():
     counts = part.label_counts
     assert counts["labels"] == 4 * len(part)
     assert counts["opposed"] == counts["preferences"] == len(part) < len(rated)
-
-
-def test_ids_and_users_may_be_categories():
-    table = labels(each=4).assign(user=np.repeat(list("wxyz"), 20))
-    ids = pd.CategoricalDtype([*LISTS[::-1], "unused"])
-    categories = table.astype({"first": ids, "second": ids, "user": "category"})
-    for one_per in ("pair", "user"):
-        one, other = (preferences(of, one_per).table for of in (table, categories))
-        assert other.astype(dict(one.dtypes)).equals(one)

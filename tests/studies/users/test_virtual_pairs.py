@@ -76,10 +76,7 @@ def test_repetitions_come_to_the_limit_as_the_loops_do():
     for repeats in (1000, 100_000):
         found = virtual_systems(values, "clicks", measures=["ERR"], repeats=repeats).table
         assert found["repeated"][0] == pytest.approx(limit, abs=4 / np.sqrt(repeats))
-
-
-def test_two_different_configurations_are_drawn_and_each_as_often():
-    """For one query with three configurations, all six ordered pairs are equally frequent."""
+    # For one query with three configurations, all six ordered pairs are equally frequent
     drawn = virtual_pairs._drawn(np.array([[0.0], [1.0], [3.0]]), np.array([0]), np.array([3]), 60_000, seed=0)
     values, counts = np.unique(drawn, return_counts=True)
     assert values.tolist() == [-3, -2, -1, 1, 2, 3]
