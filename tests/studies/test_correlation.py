@@ -76,12 +76,15 @@ def test_tau_b_is_that_of_scipy_and_tau_a_and_the_distance_count_pairs(xy):
     assert kendall_distance(*xy, tied=0) == opposite
 
 
-def test_ap_correlation_without_ties_is_its_definition():
+def test_ap_correlation_and_overlap_without_ties_are_their_definitions():
     x, y = shuffled(12, 25)
     expected = [ap_of(*row) for row in zip(x, y, strict=True)]
     assert tau(x, y, "ap") == pytest.approx(expected, abs=1e-12)
     assert tau(x, y, "ap_symmetric") == pytest.approx((tau(x, y, "ap") + tau(y, x, "ap")) / 2)
     assert np.ptp(tau(x, y, "ap") - tau(y, x, "ap")) > 0.1, "it is not symmetric"
+    for p, depth in [(0.5, None), (0.9, None), (0.9, 5), (0.98, 12)]:
+        expected = [rbo_of(*row, p, depth or 12) for row in zip(x, y, strict=True)]
+        assert rbo(x, y, p, depth) == pytest.approx(expected, abs=1e-12)
 
 
 @given(pairs_of(most=4, values=3))
@@ -90,13 +93,6 @@ def test_ap_correlation_and_overlap_average_over_ties(xy):
     assert rbo(*xy, p=0.8) == pytest.approx(np.mean([rbo_of(*way, 0.8, len(xy[0])) for way in ways]), abs=1e-12)
     if len(set(xy[0])) > 1 or len(set(xy[1])) > 1:
         assert tau(*xy, "ap") == pytest.approx(np.mean([ap_of(*way) for way in ways]), abs=1e-12)
-
-
-@pytest.mark.parametrize(("p", "depth"), [(0.5, None), (0.9, None), (0.9, 5), (0.98, 12)])
-def test_overlap_without_ties_is_its_definition(p, depth):
-    x, y = shuffled(12, 25)
-    expected = [rbo_of(*row, p, depth or 12) for row in zip(x, y, strict=True)]
-    assert rbo(x, y, p, depth) == pytest.approx(expected, abs=1e-12)
 
 
 def test_nan_noise_and_infinite_scores():

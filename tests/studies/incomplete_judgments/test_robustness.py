@@ -234,10 +234,7 @@ def test_resampled_topics_by_loops(study):
     assert found["tau"] == pytest.approx(np.nanmean(taus, axis=-1), abs=1e-12)
     np.testing.assert_array_equal(found["undefined"], np.isnan(taus).sum(axis=-1))
     assert 0 < found["undefined"][:, 0, 0].sum() < 8
-
-
-def test_intervals_of_means_of_levels_and_of_knees_by_loops(study):
-    """Resamples are shifted so that their mean equals the estimate."""
+    # Resamples are shifted so that their mean equals the estimate
     order, ends = study.order, (0.025, 0.975)
     one, other = 2, 0  # nDCG and bpref, up to 30 %
     difference = np.mean([order.tau[level, one] - order.tau[level, other] for level in (0, 1)])
@@ -309,7 +306,7 @@ def test_knees():
 
 
 @pytest.mark.slow
-def test_conclusions_by_loops():
+def test_conclusions_by_loops(study):
     """One pair of runs: f-qrels of its own pool, scipy's test, and the four cells, for each seed."""
     runs = {name: RUNS[name] for name in ("run0", "run5")}
     found = robustness(QRELS, runs, ["AP", "Bpref"], fractions=FEW, seeds=3, pool="judged", **FAST).tests
@@ -324,9 +321,21 @@ def test_conclusions_by_loops():
                 d = (scores.loc["run0"] - scores.loc["run5"])[measure].round(12)
                 p = stats.wilcoxon(d[d != 0]).pvalue if (d != 0).sum() > 1 else 1.0
                 assert found.p[seed, level, number, 0] == pytest.approx(p, abs=1e-12)
+    tests, rejected = study.tests, study.tests.p <= 0.05
+    for at, level in enumerate(tests.levels):
+        for number, name in enumerate(MEASURES):
+            for seed in range(3):
+                truly, now = rejected[seed, 3, number], rejected[seed, at, number]
+                cells = [[sum((truly == one) & (now == other)) for other in (False, True)] for one in (False, True)]
+                assert study.confusion(level, seed).loc[name].to_numpy().tolist() == cells
+            row = tests.table().set_index(["level", "measure"]).loc[(level, name)]
+            assert row.accuracy == pytest.approx((rejected[:, 3, number] == rejected[:, at, number]).mean())
+            assert row.false_positives == row.rejected_accepted
+            assert row.false_negatives == row.accepted_rejected
+            assert row.accuracy_low - 1e-6 <= row.accuracy <= row.accuracy_high + 1e-6
 
 
-def test_pairs_drawn_anew_by_loops():
+def test_pairs_drawn_anew_by_loops(study):
     """Accuracy and g-mean of resampled pairs; each pair takes the judgments of a resampled seed, once per seed."""
     p = np.random.default_rng(0).random((2, 2, 1, 5)) ** 3
     p[:, -1] = p[:1, -1]
@@ -346,22 +355,15 @@ def test_pairs_drawn_anew_by_loops():
         assert geometric[r, level, 0] == pytest.approx(np.nanmean(found, axis=0)[1], nan_ok=True)
     row = tests.table().iloc[0]
     assert [row.accuracy_low, row.accuracy_high] == pytest.approx(np.quantile(accurate[:, 0, 0], [0.05, 0.95]))
-
-
-@pytest.mark.slow
-def test_the_confusion_by_loops(study):
-    tests, rejected = study.tests, study.tests.p <= 0.05
-    for at, level in enumerate(tests.levels):
-        for number, name in enumerate(MEASURES):
-            for seed in range(3):
-                truly, now = rejected[seed, 3, number], rejected[seed, at, number]
-                cells = [[sum((truly == one) & (now == other)) for other in (False, True)] for one in (False, True)]
-                assert study.confusion(level, seed).loc[name].to_numpy().tolist() == cells
-            row = tests.table().set_index(["level", "measure"]).loc[(level, name)]
-            assert row.accuracy == pytest.approx((rejected[:, 3, number] == rejected[:, at, number]).mean())
-            assert row.false_positives == row.rejected_accepted
-            assert row.false_negatives == row.accepted_rejected
-            assert row.accuracy_low - 1e-6 <= row.accuracy <= row.accuracy_high + 1e-6
+    p = np.full((3, 2, 1, 4), 0.5)
+    p[0] = 0.01  # with the first seed, all differences are significant
+    found = PairTests((0.1, 1.0), ["m"], p, 0.05, 0.95, 50, 0).table()
+    assert found[["g_mean", "g_mean_low", "g_mean_high"]].to_numpy().tolist() == [[1.0] * 3] * 2
+    assert found.g_mean_undefined.tolist() == [1, 1]
+    p = study.tests.p.copy()
+    p[0, :, 2] = 0.01
+    limits = replace(study, tests=replace(study.tests, p=p)).limits()
+    assert any("g-mean is not defined" in said and "nDCG 4 of 12 values" in said for said in limits)
 
 
 @pytest.mark.parametrize(
@@ -374,18 +376,6 @@ def test_accuracy_and_g_mean_of_the_papers_example(cells, accurate):
     assert g_mean(np.array(cells)) == pytest.approx(sqrt(C11 / (C11 + C12) * C11 / (C11 + C21)))
     assert np.isnan(g_mean(np.array([0, 0, 0, 3])))  # no differences and no errors: undefined
     assert g_mean(np.array([[0, 1, 1, 3], [0, 0, 1, 3], [0, 1, 0, 3]]).T).tolist() == [0, 0, 0]
-
-
-def test_g_mean_is_over_the_seeds_that_define_it(study):
-    p = np.full((3, 2, 1, 4), 0.5)
-    p[0] = 0.01  # with the first seed, all differences are significant
-    found = PairTests((0.1, 1.0), ["m"], p, 0.05, 0.95, 50, 0).table()
-    assert found[["g_mean", "g_mean_low", "g_mean_high"]].to_numpy().tolist() == [[1.0] * 3] * 2
-    assert found.g_mean_undefined.tolist() == [1, 1]
-    p = study.tests.p.copy()
-    p[0, :, 2] = 0.01
-    limits = replace(study, tests=replace(study.tests, p=p)).limits()
-    assert any("g-mean is not defined" in said and "nDCG 4 of 12 values" in said for said in limits)
 
 
 def numbers(study):

@@ -47,6 +47,11 @@ def test_sessions_are_read_with_their_ratings_and_properties(sessions):
     columns = [rated.table[name].tolist() for name in ("user", "topic", "difficulty")]
     assert columns == [["S1", "S1", "S2"], ["07", "08", "07"], [2, 5, 1]]
     assert rated.scores(["RR"])["RR"].tolist() == [0.5, 0.5, 1.0]  # a query without results counts as 0
+    path = sessions / "session"
+    path.write_text(path.read_text() + "3\tS2\t07\t4\t1\n")
+    refused(lambda: jiang_ratings(sessions), "session '3' is rated twice", BadRatings)
+    path.unlink()
+    refused(lambda: jiang_ratings(sessions), "No such file", MalformedFile)
 
 
 @pytest.mark.parametrize(("name", "lines", "says"), [
@@ -59,14 +64,6 @@ def test_sessions_are_read_with_their_ratings_and_properties(sessions):
 def test_a_malformed_file_is_named(sessions, name, lines, says):
     write(sessions, **{name: lines}) if lines else (sessions / name).write_text("")
     refused(lambda: jiang_ratings(sessions), says, MalformedFile)
-
-
-def test_a_missing_file_and_a_session_rated_twice_are_errors(sessions):
-    path = sessions / "session"
-    path.write_text(path.read_text() + "3\tS2\t07\t4\t1\n")
-    refused(lambda: jiang_ratings(sessions), "session '3' is rated twice", BadRatings)
-    path.unlink()
-    refused(lambda: jiang_ratings(sessions), "No such file", MalformedFile)
 
 
 USER = ["user", "topic_id", "qid"]
