@@ -191,7 +191,7 @@ def test_predicted_grades_may_be_decimal_and_from_clicks():
     assert found.change.tolist() == [0.5, 0.25, 0.5]
 
 
-def test_topics_without_judgments():
+def test_topics_without_judgments_and_the_highest_grade():
     qrels, runs = generated(2)
     runs["A"]["new"] = {"n1": 2.0, "n2": 1.0}
     assert "new" not in {*next_judgments(qrels, runs, "AP").documents.query_id}

@@ -221,7 +221,7 @@ def test_where_less_is_better_a_favoured_run_has_lower_scores():
     assert any("Of ESL, less is better" in one for one in found.limits())
 
 
-def test_topics_and_documents_of_one_side_are_counted():
+def test_documents_of_one_side_and_measures_without_an_order_are_said():
     machine = {q: dict(list(of.items())[: 50 if q == "0" else 60]) for q, of in NOISY.items() if q != "3"}
     people = {q: of for q, of in PEOPLE.items() if q != "5"}
     found = judge_agreement(people, machine, RUNS, MEASURES, resamples=100)

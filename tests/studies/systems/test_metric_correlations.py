@@ -63,7 +63,7 @@ def test_intervals_use_the_same_resamples_for_all(study):
     assert table["as_low"][lowest]
 
 
-def test_the_matrix_puts_alike_measures_together(study):
+def test_the_matrix_puts_alike_measures_together_and_outliers_differ_most(study):
     square = study.matrix("tau_b")
     assert sorted(square) == sorted(MEASURES)
     assert np.diag(square).tolist() == [1] * 4
@@ -118,7 +118,7 @@ def test_pictures_show_the_numbers_that_stand_beside_them(study):
     assert sum(len(line.get_xdata()) for line in ax.get_lines()) == 8
 
 
-def test_only_runs_whose_ranks_differ_are_said_to_be_ranked_differently():
+def test_runs_are_said_whose_ranks_differ_or_that_do_not_answer():
     qrels, runs = systems(runs=4, seed=1)
     same = metric_agreement(qrels, runs, {"one": "AP", "two": "AP"}, resamples=100)
     assert "rank these runs most differently" not in str(same)

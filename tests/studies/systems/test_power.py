@@ -64,7 +64,7 @@ def sakai(z, resamples, alpha):
     return p, abs(np.mean(w[resamples[b]]))
 
 
-def test_tests_of_pairs_are_those_of_compare():
+def test_tests_of_pairs_are_those_of_compare_also_where_t_is_infinite():
     values = scores()
     found = pairs_tested(values, 0.05, 500, 3)
     for number, (i, j) in enumerate(combinations(range(6), 2)):

@@ -104,7 +104,7 @@ def test_the_corrected_test_is_the_formula():
     assert corrected_t_test(np.zeros((1, 10)), 1 / 9).tolist() == [1]
 
 
-def test_every_coefficient_is_scipy_s(found):
+def test_every_coefficient_is_scipy_s_also_of_preferences(found):
     for name, function in (("pearson", pearsonr), ("spearman", spearmanr), ("tau_b", kendalltau)):
         for measure in MEASURES:
             expected = function(found.scores[measure].round(10), found.rated.ratings)
@@ -169,7 +169,7 @@ def test_pearson_s_difference_is_williams_test_for_independent_ratings(found):
     assert over_users.table.loc["ERR@5", "pearson_difference_p"] != found.table.loc["ERR@5", "pearson_difference_p"]
 
 
-def test_the_baseline_is_not_compared_with_itself(found):
+def test_the_baseline_is_not_compared_with_itself_and_corrections_are_for_all_others(found):
     assert found.table.loc["nDCG@5", [c for c in found.table if "difference" in c]].isna().all()
     assert found.table["compared_with"].fillna("").tolist() == ["nDCG@5", "nDCG@5", ""]
     assert found.marks()["nDCG@5"] == "a"
