@@ -70,7 +70,7 @@ def test_costs_agree_with_users_who_prefer_low_costs(rated, measure):
     errors = studies.nrmse(cost[:, None], rated.ratings, cv=3, repeats=1)
     assert row["nrmse"] == pytest.approx(errors.mean()), "for both directions"
     labels = [studies.plot_bands(found, name, Figure().subplots()).get_xlabel() for name in found.scores]
-    assert [label.endswith(", less is better") for label in labels] == [True, False]
+    assert [NOTE in " ".join(label.split()) for label in labels] == [True, False]
 
 
 def test_where_greater_is_better_nothing_changes_and_no_note_is_shown(rated):
