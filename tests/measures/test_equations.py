@@ -390,8 +390,7 @@ VALUES = {
     "Bpref": bpref,
     "infAP": inf_ap,
 }  # fmt: skip
-#: Measures of other measures and of sessions; test_intents.py, test_mixtures.py, test_udcg.py, test_by_topic.py, test_sessions.py and
-#: test_session_users.py have their formulas.
+#: Measures of other measures and of sessions, whose formulas are in other modules of this folder.
 OF_INTENTS = {"alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall"}
 ELSEWHERE = OF_INTENTS | {
     "UDCG", "Residual", "Expected", "IntentAware", "Mixture", "ByTopic", "sDCG", "nsDCG", "esNDCG", "SessionCWLA",

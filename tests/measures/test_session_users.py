@@ -3,18 +3,15 @@
 import itertools
 import math
 import pickle
-from contextlib import suppress
 
 import ir_measures
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, SessionCWLA, continuation, evaluate, evaluate_sessions
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, MissingLength, NoFiniteValue
-from pyterrier_cwla.measures.reference import find
 from pyterrier_cwla.model.aggregations import erg
 from tests.measures.test_sessions import lists_of, logs
 from tests.support import reference
@@ -224,25 +221,3 @@ def test_what_is_missing_is_named():
         of_session(rho=[0.5], sessions={"t": ["q3"], "s": ["q1", "q2", "q4"]}, qrels=QRELS | {"t": {"a": 1}})
     assert of_session(rho=[0.5, 0.1, 0.2]) == of_session(rho=0.5)
     refused(lambda: of_session(gain="linear", max_rel=0.5), BadJudgments, "SessionCWLA(", "grade 1, above max_rel")
-
-
-def test_queries_alone_have_no_score():
-    measure = SessionCWLA(C="rbp(0.8)", A="etg", rho=0.5, gain="binary")
-    for ask in (
-        lambda: evaluate(QRELS, RUN, [measure]),
-        lambda: evaluate(QRELS, RUN, [f"Residual(measure={str(measure)!r})"]),
-        lambda: ir_measures.calc_aggregate([measure], QRELS, RUN),
-    ):
-        with pytest.raises(BadParameter, match=r"session measure: evaluate_sessions|takes a measure that follows"):
-            ask()
-
-
-@pytest.mark.slow
-def test_the_table_has_other_forms_and_the_catalogue_knows_it():
-    table = pl.DataFrame({"session": ["s", "s"], "query_id": ["q2", "q1"], "order": [2, 1]})
-    assert of_session(sessions=table, rho=0.3) == of_session(rho=0.3)
-    (entry,) = find("SessionCWLA(C='rbp(0.8)',A='etg',rho=0.5)")
-    assert entry.kind == "session"
-    assert {given.name for given in entry.parameters} == {p.name for p in SessionCWLA.PARAMETERS} | {"label"}
-    with suppress(ImportError):
-        assert "ρ" in SessionCWLA(C="rbp(0.8)", A="etg", rho=0.5, gain="binary")._repr_html_()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
+from pyterrier_cwla.measures.named import measures_of
 from tests.support.generated import as_pyterrier, collection
 from tests.support.messages import refused
 
@@ -126,19 +127,6 @@ def test_any_measure_of_a_session_is_the_mean_over_its_queries(log):
 
 
 # ---- properties that hold without a reference
-
-
-def test_a_session_by_hand():
-    """Results x, b; none; a, with grades a: 2 and b: 1. Half of the users continue from x to b."""
-    qrels, run = {"s": {"a": 2, "b": 1}}, {"q1": {"x": 2.0, "b": 1.0}, "q3": {"a": 1.0}}
-    sessions = {"s": ["q1", "q2", "q3"]}
-    found = evaluate_sessions(qrels, run, sessions, ["RR", sDCG, nsDCG, esNDCG(p_down=0.5, discount="none")]).loc["s"]
-    sdcg = 1 / math.log2(3) + 3 / math.log(6, 4)
-    ideal = (3 + 1 / math.log2(3)) * (1 + 1 / math.log(5, 4) + 1 / math.log(6, 4))
-    # after q1 or the empty q2 users have read x (0 of 3) or x, b (1 of 4); after q3 x, a (3 of 4) or x, b, a (4 of 4)
-    leave_early, see_all = 0.2 + 0.8 * 0.2, 0.8 * 0.8
-    ways = leave_early * (0.5 * 0 / 3 + 0.5 * 1 / 4) + see_all * (0.5 * 3 / 4 + 0.5 * 4 / 4)
-    assert found.tolist() == pytest.approx([(1 / 2 + 0 + 1) / 3, sdcg, sdcg / ideal, ways], abs=1e-12)
 
 
 @pytest.mark.slow
@@ -268,9 +256,11 @@ def test_other_errors_are_those_of_evaluate(log):
 
 def test_whoever_scores_queries_is_told_the_way(log):
     qrels, run, _ = log
-    for ask in (
-        lambda: ir_measures.calc_aggregate([nsDCG @ 9], qrels, run),
-        lambda: evaluate(qrels, run, ["nsDCG@9"]),
-        lambda: evaluate(qrels, run, ["GeometricMean(measure='nsDCG@9')"]),
-    ):
-        refused(ask, BadParameter, "nsDCG@9 is a session measure: evaluate_sessions(qrels, run, sess")
+    for text in ("nsDCG@9", "SessionCWLA(C='rbp(0.8)',A='etg',rho=0.5,gain='binary')"):
+        (measure,) = measures_of([text])
+        for ask in (
+            lambda measure=measure: ir_measures.calc_aggregate([measure], qrels, run),
+            lambda text=text: evaluate(qrels, run, [text]),
+            lambda text=text: evaluate(qrels, run, [f"GeometricMean(measure={text})"]),
+        ):
+            refused(ask, BadParameter, f"{text} is a session measure: evaluate_sessions(qrels, run, sess")
