@@ -18,17 +18,18 @@ pytestmark = pytest.mark.slow
 
 #: Commands that write a file. OUT is the output path; the option before it is the output option.
 WRITERS = {
-    "evaluate": "evaluate qrels.txt runs -m AP -m TBG(lengths='words.tsv',unseen=9) --format csv -o OUT",
+    "evaluate": "evaluate qrels.txt runs -m AP -m TBG(lengths='words.tsv',unseen=9) --lengths words.tsv --costs words.tsv"
+    " --format csv -o OUT",
     "evaluate --by-query": "evaluate qrels.txt runs -m TBG --by-query --lengths words.tsv --format jsonl -o OUT",
     "evaluate calibrated": "evaluate qrels.txt runs/a.txt -m TBG(calibration='calibration.json',lengths='words.tsv')"
     " --format parquet -o OUT",
     "evaluate wrapped": "evaluate qrels.txt runs/a.txt -m GeometricMean(measure=\"TBG(lengths='words.tsv',unseen=9)\")"
     " --format csv -o OUT",
-    "compare": "compare qrels.txt runs -m AP -m TBG --lengths words.tsv --format csv -o OUT",
+    "compare": "compare qrels.txt runs -m AP -m TBG --lengths words.tsv --costs words.tsv --format csv -o OUT",
     "sessions": "sessions qrels.txt runs --sessions sessions.csv --judged-by query_id -m TBG(lengths='words.tsv',unseen=9)"
-    " -m sDCG --format csv -o OUT",
-    "explain": "explain qrels.txt runs/a.txt -q q1 -m TBG --lengths words.tsv --plot OUT",
-    "simulate": "simulate qrels.txt runs -m TBG --lengths words.tsv --users 20 --format csv -o OUT",
+    " -m sDCG --lengths words.tsv --costs words.tsv --format csv -o OUT",
+    "explain": "explain qrels.txt runs/a.txt runs/b.txt -q q1 -m TBG --lengths words.tsv --costs words.tsv --plot OUT",
+    "simulate": "simulate qrels.txt runs -m TBG --lengths words.tsv --costs words.tsv --users 20 --format csv -o OUT",
     "rbo": "rbo runs --format csv -o OUT",
     "pages": "pages runs/a.txt costs.txt -o OUT",
     "calibrate": "calibrate log.csv --resamples 5 --min-clicks 2 -o OUT",
@@ -37,36 +38,25 @@ WRITERS = {
 FOLDERS = {
     "calibrate --pictures": "calibrate log.csv --resamples 5 --min-clicks 2 --pictures OUT",
     "study robustness": "study robustness qrels.txt runs -m AP --pairs 0 --seeds 2 --lengths words.tsv -o OUT",
-    "study robustness groups": "study robustness qrels.txt runs -m AP --holes groups --groups groups.csv -o OUT",
+    "study robustness groups": "study robustness qrels.txt runs -m AP --holes groups --groups groups.csv --lengths words.tsv -o OUT",
     "study next": "study next qrels.txt runs -m AP --lengths words.tsv -o OUT",
     "study power": "study power qrels.txt runs -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
     "study agreement": "study agreement qrels.txt runs -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
     "study judges": "study judges qrels.txt runs --machine qrels.txt -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
     "study users": "study users qrels.txt runs/a.txt ratings.csv -m AP -m RR --resamples 100 --cv 2 -o OUT",
-    "study users --sessions": "study users qrels.txt runs/a.txt rated.csv --sessions sessions.csv --judged-by query_id -m AP -o OUT",
+    "study users --sessions": "study users qrels.txt runs/a.txt rated.csv --sessions sessions.csv --judged-by query_id -m AP"
+    " --lengths words.tsv -o OUT",
     "study fit": "study fit qrels.txt runs/a.txt ratings.csv -t TBG(lengths='words.tsv',half_life=$h) -r h=20:90"
     " --cv 2 -o OUT",
 }
-#: Commands with all their inputs.
+#: Commands with all their inputs; each file is an argument of its own.
 READERS = [
-    "evaluate qrels.txt runs/a.txt -m AP --lengths words.tsv --costs words.tsv",
-    "compare qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv --costs words.tsv",
+    *(text.replace(" runs ", " runs/a.txt runs/b.txt ") for text in (WRITERS | FOLDERS).values()),
     "correct qrels.txt runs/a.txt runs/b.txt -m AP --machine qrels.txt --sampled ratings.csv --lengths words.tsv --costs words.tsv",
-    "rbo runs/a.txt runs/b.txt",
-    "pages runs/a.txt costs.txt -o new",
-    "explain qrels.txt runs/a.txt runs/b.txt -q q1 -m AP --lengths words.tsv --costs words.tsv",
     "explore qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv --texts words.tsv --no-browser",
-    "sessions qrels.txt runs/a.txt --sessions sessions.csv -m sDCG --lengths words.tsv --costs words.tsv",
     "demo --runs runs/a.txt --qrels qrels.txt --lengths words.tsv",
-    "calibrate log.csv",
-    "simulate qrels.txt runs/a.txt -m TBG --lengths words.tsv --costs words.tsv",
-    "study robustness qrels.txt runs/a.txt runs/b.txt -m AP --holes groups --groups groups.csv --lengths words.tsv -o new",
-    "study next qrels.txt runs/a.txt runs/b.txt -m AP --predicted qrels.txt --lengths words.tsv -o new",
-    "study power qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv -o new",
-    "study agreement qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv -o new",
-    "study judges qrels.txt runs/a.txt runs/b.txt --machine qrels.txt -m AP --lengths words.tsv -o new",
-    "study users qrels.txt runs/a.txt rated.csv --sessions sessions.csv -m AP --lengths words.tsv -o new",
-    "study fit qrels.txt runs/a.txt rated.csv --sessions sessions.csv -t RBP(p=$p) -r p=0.1:0.9 -o new",
+    "study next qrels.txt runs/a.txt runs/b.txt -m AP --predicted qrels.txt --lengths words.tsv -o OUT",
+    "study fit qrels.txt runs/a.txt rated.csv --sessions sessions.csv -t RBP(p=$p) -r p=0.1:0.9 -o OUT",
 ]
 INPUTS = ["qrels.txt", "runs/a.txt", "runs/b.txt", "words.tsv", "costs.txt", "calibration.json", "log.csv", "ratings.csv",
           "rated.csv", "groups.csv", "sessions.csv"]  # fmt: skip
@@ -119,7 +109,7 @@ def content():
 def test_pipes_and_devices_are_no_inputs(text, files, cli, monkeypatch):
     """Nobody writes to the pipe, and /dev/zero has no end."""
     os.mkfifo("pipe")
-    words = split(text, "")
+    words = split(text, "new.svg")
     inputs = [at for at, word in enumerate(words) if Path(word).is_file()]
     previous = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("the command does not end"))
     try:
@@ -138,8 +128,9 @@ def test_pipes_and_devices_are_no_inputs(text, files, cli, monkeypatch):
 def test_all_commands_and_their_options_are_tried():
     tried = {word for text in READERS for word in text.split()}
     options = {f"--{name.replace('_', '-')}" for _, name in options_that_are_paths()}
-    assert options - tried == {"--cache-dir", "--output", "--pictures", "--plot", "--save", "--table"}
-    assert len(READERS) == sum("Path" in str(get_type_hints(command.callback)) for command in all_commands())
+    assert options - tried == {"--cache-dir", "--output", "--save", "--table"}
+    names = {tuple(text.split()[: 1 + text.startswith("study")]) for text in READERS}
+    assert len(names) == sum("Path" in str(get_type_hints(command.callback)) for command in all_commands())
     read = {"lengths", "costs", "groups", "sessions", "table", "runs", "qrels", "texts", "predicted", "machine",
             "sampled"}  # fmt: skip
     kept = {("evaluate", "cache_dir")}  # the cache creates its own folders

@@ -47,12 +47,9 @@ def rows(section):
 
 def test_names_of_trec_eval():
     """``tests/measures/test_equal_to_peers.py`` compares the values."""
-    names = [
-        [re.findall(r"``(.+?)``", cell) for cell in row]
-        for row in rows("trec_eval")
-        if re.match(r"``[a-zP1]\w+``", row[0])
-    ]
-    pairs = dict(pair for row in names for pair in zip(*row, strict=True))
+    listed = [row for row in rows("trec_eval") if re.match(r"``[a-zP1]\w+``", row[0])]
+    names = [re.findall(r"``(.+?)``", " ".join(cells)) for cells in zip(*listed)]
+    pairs = dict(zip(*names, strict=True))
     assert len(pairs) == 23
     for theirs, name in pairs.items():
         assert evaluate(QRELS, RUN, [theirs]).columns.tolist() == [name]
