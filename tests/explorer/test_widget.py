@@ -1,9 +1,8 @@
 """The explorer in notebooks: the widget's Python side, and its front end with it in Chromium."""
 
+import base64
 import json
-import threading
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ import pyterrier_cwla
 from pyterrier_cwla import TBG, explore, score
 from pyterrier_cwla.errors import BadParameter, CWLAError
 from tests.explorer.open_page import Page
-from tests.support.browsing import seen_at
+from tests.support.browsing import seen
 from tests.support.messages import refused
 
 pytestmark = pytest.mark.slow
@@ -97,16 +96,14 @@ def test_measures_can_be_explored():
 
 
 HTML = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>widget</title><style>CSS</style><body><script type="module">
-import widget from "/widget.js";
-const heard = [];
+const widget = (await import("data:text/javascript;base64,CODE")).default;
+window.heard = [];
+window.sent = [];
 const model = {
   get: (name) => ({ start: START })[name],
   on: (name, callback) => heard.push(callback),
   off: (name, callback) => heard.splice(heard.indexOf(callback), 1),
-  send: async (message) => {
-    const response = await fetch("/", { method: "POST", body: JSON.stringify(message) });
-    for (const answer of await response.json()) heard.forEach((callback) => callback(answer));
-  },
+  send: (message) => sent.push(message),
 };
 for (const name of ["first", "second"]) {
   const el = document.createElement("div");
@@ -114,47 +111,39 @@ for (const name of ["first", "second"]) {
   document.body.append(el);
   window[name] = widget.render({ model, el });
 }
-window.heard = heard;
 </script>"""
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        widget = self.server.widget
-        start = json.dumps(widget.start).replace("<", "\\u003c")
-        html = HTML.replace("CSS", str(widget._css)).replace("START", start)
-        script = self.path == "/widget.js"
-        self._send(str(widget._esm) if script else html, "text/javascript" if script else "text/html")
+class WidgetPage(Page):
+    """A page that shows a widget twice; the kernel answers while the test waits."""
 
-    def do_POST(self):
-        sent = answers_of(self.server.widget)
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.widget._handle_custom_msg(json.loads(body), [])
-        self._send(json.dumps(sent), "application/json")
+    def __init__(self, browser, widget):
+        super().__init__(browser, within="#first ")
+        self.widget, self.answers = widget, answers_of(widget)
 
-    def _send(self, text, kind):
-        self.send_response(200)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(text.encode())
+    def until(self, condition):
+        def answered():
+            for message in self.browser.execute_script("return window.sent?.splice(0) ?? []"):
+                self.widget._handle_custom_msg(message, [])
+            while self.answers:
+                self.browser.execute_script("heard.forEach((callback) => callback(arguments[0]))", self.answers.pop(0))
+            return condition()
 
-    def log_message(self, *_):
-        pass
+        super().until(answered)
 
 
 @pytest.fixture
-def shown(browser):
+def shown(browser, tmp_path):
     """Return a function that shows a widget twice on one page."""
     with ExitStack() as running:
 
         def show(widget, **how):
-            server = HTTPServer(("127.0.0.1", 0), Handler)
-            server.widget = widget
-            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-            running.callback(server.server_close)
-            running.callback(server.shutdown)
-            running.enter_context(seen_at(browser, f"http://127.0.0.1:{server.server_port}/", **how))
-            page = Page(browser, within="#first ")
+            start = json.dumps(widget.start).replace("<", "\\u003c")
+            code = base64.b64encode(str(widget._esm).encode()).decode()
+            html = HTML.replace("CSS", str(widget._css)).replace("START", start).replace("CODE", code)
+            (tmp_path / "widget.html").write_text(html, encoding="utf-8")
+            running.enter_context(seen(browser, tmp_path / "widget.html", **how))
+            page = WidgetPage(browser, widget)
             page.until(lambda: page.all("#second [data-score]", alone=True))
             return page
 
