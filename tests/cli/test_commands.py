@@ -540,30 +540,25 @@ def test_several_are_described_and_words_are_searched_for(prints, says):
 
 
 @pytest.mark.slow
-def test_the_demonstration(prints, monkeypatch, says):
+def test_the_demonstration_and_its_files(files, prints, monkeypatch, says):
     """The table has one row per system and nine columns of measures, and fits into 80 columns of text."""
     monkeypatch.setenv("COLUMNS", "80")
-    lines = prints("demo", "--documents", "300", "--topics", "8").splitlines()
+    lines = prints("demo", "--documents", "300", "--topics", "8", "--save", "made").splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[1].split() == [
         "system", "nDCG@10", "AP", "RR", "ERR@20", "RBP(rel=1)", "INST", "TBG", "+", "max", "+", "pe(0.5)"]  # fmt: skip
-    text = " ".join(lines)
+    text = " ".join(" ".join(lines).split())
     assert "8 topics, 300 generated documents (seed 0)." in text
-    assert "significantly higher or lower than BM25, p < .05 in a paired t-test" in " ".join(text.split())
+    assert "significantly higher or lower than BM25, p < .05 in a paired t-test" in text
     assert "Result:" in text
+    own = ("demo", "--runs", "made/runs", "--qrels", "made/qrels.txt")
+    again = prints(*own, "--lengths", "made/doclens.tsv").splitlines()
+    numbers = [re.findall(r"\d+\.\d+", line) for line in lines if line.startswith("BM25")]
+    assert numbers == [re.findall(r"\d+\.\d+", line) for line in again if line.startswith("bm25")]
+    assert [*map(len, numbers)] == [9, 9, 9]
+    assert "leave out --runs" in says(*own, "--save", "x")
     monkeypatch.setitem(sys.modules, "bm25s", None)
     assert 'pip install "bm25s>=' in says("demo", "--documents", "20", "--topics", "2")
-
-
-@pytest.mark.slow
-def test_files_of_the_demonstration_have_its_scores(files, prints, says):
-    shown = prints("demo", "--documents", "300", "--topics", "8", "--save", "made")
-    again = prints("demo", "--runs", "made/runs", "--qrels", "made/qrels.txt", "--lengths", "made/doclens.tsv")
-    numbers = [re.findall(r"\d+\.\d+", line) for line in shown.splitlines() if line.startswith("BM25")]
-    assert numbers == [re.findall(r"\d+\.\d+", line) for line in again.splitlines() if line.startswith("bm25")]
-    assert len(numbers) == 3
-    assert len(numbers[0]) == 9
-    assert "leave out --runs" in says("demo", "--runs", "made/runs", "--qrels", "made/qrels.txt", "--save", "x")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from pyterrier_cwla import explain
 from pyterrier_cwla.measures.named import measures_of
 from tests.explorer.open_page import Page, computed, digits
-from tests.support.browsing import seen, seen_at, serious_violations
+from tests.support.browsing import seen, seen_at
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -190,12 +190,3 @@ def test_links_lessons_and_code_of_the_site(browser, tmp_path):
         shown.until(lambda: browser.execute_script("return window.copied"))
         assert shown.scores() == digits(computed(browser.execute_script("return window.copied")))
         assert shown.texts("[role=alert]") == [""]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.nightly
-def test_the_page_fits_the_window_and_axe_finds_no_serious_violation(browser, page, width, scheme):
-    with seen(browser, page, width, scheme):
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        assert serious_violations(browser) == {}

@@ -1,4 +1,4 @@
-"""Tests of the documentation: pages for all metrics and parts, examples that run, and a current copy in the package."""
+"""Tests of the documentation: pages for all metrics and parts, examples that run, a current copy, and all of the papers."""
 
 import doctest
 import json
@@ -12,6 +12,7 @@ import markup
 import pages
 import pytest
 
+import pyterrier_cwla
 from pyterrier_cwla.cli import app
 from pyterrier_cwla.learning.swaps import SWAP_ROUTES
 from pyterrier_cwla.measures import reference
@@ -173,3 +174,64 @@ def test_every_measure_says_when_to_use_it_and_has_two_neighbours_if_it_has_user
         assert about["when"].startswith("Use it ")
         assert len(about.get("near", ())) == 2 * bool(known[name].parts), name
         assert {*about.get("near", ())} <= {one for one, entry in known.items() if entry.parts} - {name}
+
+
+PAPERS = (DOCS / "papers.rst").read_text()
+
+#: The numbered equations, tables, figures and algorithms of each paper.
+NUMBERED = {"Smucker and Clarke": {"Eq.": 10, "Table": 2, "Figure": 6},
+            "Chapelle": {"Eq.": 6, "Table": 6, "Figure": 4, "Algorithm": 3, "Definition": 2},
+            "Bompada": {"Table": 5, "Figure": 3}, "Jiang and Allan": {"Eq.": 8, "Table": 3, "Figure": 1},
+            "Moffat": {"Eq.": 24, "Table": 5, "Figure": 3}}  # fmt: skip
+
+
+def section(author):
+    return re.split(rf"^{author}.*\n---+\n", PAPERS, flags=re.M)[1].split("\n---")[0]
+
+
+@pytest.mark.parametrize("author", NUMBERED)
+def test_everything_numbered_in_a_paper_is_listed(author):
+    text = section(author)
+    numbered = re.findall(r"(Eq\.|Table|Figure|Algorithm|Definition) (\d+)\b", text)
+    listed = {(kind, int(number)) for kind, number in numbered}
+    assert {(kind, n + 1) for kind, count in NUMBERED[author].items() for n in range(count)} - listed == set()
+
+
+@pytest.mark.parametrize("name, year", [
+    ("Smucker and Clarke", "2012"), ("Chapelle", "2009"), ("Jiang and Allan", "2016"), ("Moffat", "2022"),
+])  # fmt: skip
+def test_what_measures_and_parts_cite_is_listed(name, year):
+    """The sources in the reference: "Moffat et al. (2022), Eq. 22" needs Eq. 22 in the table of this paper."""
+    cited = set()
+    for entry in reference.entries():
+        for source in (entry.source or "").split(";"):
+            if source.strip().startswith(name.split()[0]) and year in source:
+                cited |= set(re.findall(r"(?:Eq\.|Table|Figure|Algorithm) \d+", source))
+    assert cited
+    text = section(name)
+    assert [one for one in cited if not re.search(rf"{re.escape(one)}\b", text)] == []
+
+
+@pytest.mark.parametrize("page", [
+    "papers", "questions", "guide", "coming_from", "start", "learning", "behaviour", "studies", "tune", "train", "documents",
+    "streaming", "own",
+])  # fmt: skip
+def test_every_function_that_a_page_names_exists(page):
+    text = (DOCS / f"{page}.rst").read_text()
+    for name in re.findall(r":(?:func|class|meth|data|attr):`(?:[^`<]*<)?~?([\w.]+)>?`", text):
+        thing = pyterrier_cwla
+        for part in name.removeprefix("pyterrier_cwla.").split("."):
+            assert hasattr(thing, part), f"{page}.rst: {name}"
+            thing = getattr(thing, part)
+
+
+def test_every_part_measure_and_notebook_on_the_page_exists():
+    for kind in ("gain", "effort", "continuation", "aggregation"):
+        for names in re.findall(rf"\b{kind}s? ((?:``\w+``(?:,? and |, )?)+)", PAPERS):
+            for name in re.findall(r"``(\w+)``", names):
+                assert name in language.TABLES[kind], f"{kind} {name}"
+    measures = {entry.name for entry in reference.entries()}
+    assert set(re.findall(r":doc:`measures/(\w+)`", PAPERS)) <= measures
+    notebooks = {path.stem for path in (DOCS.parent / "notebooks").glob("*.ipynb")}
+    for names in re.findall(r"notebooks?\s+((?:``\w+``(?:\s+and\s+|,\s+)?)+)", PAPERS):
+        assert set(re.findall(r"``(\w+)``", names)) <= notebooks

@@ -1,17 +1,20 @@
-"""Answers of explorations agree with explain, score and evaluate to the printed digits."""
+"""Answers of explorations agree with explain, score and evaluate to the printed digits; controls of measures work."""
 
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from ir_measures import parse_measure
 
 import pyterrier_cwla
 from pyterrier_cwla import evaluate, explain, score
 from pyterrier_cwla.errors import BadParameter, CWLAError
 from pyterrier_cwla.explorer import Exploration
-from pyterrier_cwla.explorer.controls import ROWS
+from pyterrier_cwla.explorer.controls import CHOICES, ROWS, changed, controls_of
+from pyterrier_cwla.explorer.states import stories_of
 from pyterrier_cwla.measures.equations import descriptions
+from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model.language import TABLES, BelowOne
 from tests.support.messages import refused
 
@@ -327,3 +330,55 @@ def test_what_code_cannot_contain_is_said():
         qrels = {"q": {f"d{number}": 1 for number in range(1, documents + 1)}}
         exploration = Exploration(qrels, {"A": run, "B": run.assign(doc_length=8)})
         assert says in exploration.answer({"want": "code", "measure": measure})["error"]
+
+
+START = measures_of(["CWLA(C='rbp(0.8)',A='erg',max_rel=3)"])[0]
+FUNCTIONS = [(role, name) for role, (kind, _) in CHOICES.items() for name in TABLES[kind] if name != "given"]
+
+
+@pytest.mark.parametrize(("role", "name"), [*FUNCTIONS, *(("measure", name) for name in ROWS)])
+def test_every_measure_and_function_can_be_chosen_and_has_controls(role, name):
+    """Every slider has its value among its steps, and can be moved to its ends."""
+    measure = changed(START, role, name, 3)
+    assert measures_of([repr(measure)])[0] == measure
+    assert role == "measure" or getattr(measure.metric, role).name == name
+    for control in controls_of(measure, 3):
+        if control["kind"] == "number":
+            assert control["steps"][control["at"]] == control["value"]
+            for step in (control["steps"][0], control["steps"][-1]):
+                changed(measure, control["path"], step, 3)
+        elif control["kind"] == "choice":
+            assert control["value"] in [option["value"] for option in control["options"]]
+
+
+def test_choices_and_parameters_make_other_measures():
+    same = changed(parse_measure("TBG(half_life=60)"), "norm", "ideal", 2)
+    assert repr(same) == "TBG(half_life=60,norm='ideal')"
+    other = changed(parse_measure("AP"), "A", "fin", 2)
+    assert other.NAME == "CWLA"
+    product = changed(START, "C", "product", 3)
+    paths = [control["path"] for control in controls_of(product, 3)]
+    assert "C.first.phi" in paths
+    assert "C='product(rbp(0.5),rr)'" in repr(changed(product, "C.first.phi", "0.5", 3))
+
+
+def test_sliders_have_meanings_and_few_steps():
+    says = {control["path"]: control["says"] for control in controls_of(parse_measure("RBP(p=0.8,rel=1)"), 3)}
+    assert says["p"] == "Persistence: the probability of going on to the next item."
+    assert says["cutoff"].startswith("Only the first k results")
+    controls = {control["path"]: control for control in controls_of(parse_measure("nDCG@1000000000"), 3)}
+    assert len(controls["cutoff"]["steps"]) < 250
+    assert controls["cutoff"]["steps"][controls["cutoff"]["at"]] == "1000000000"
+
+
+def test_tables_and_lists_are_changed_as_texts():
+    cascade = changed(parse_measure("Cascade(max_rel=3)"), "phi", "table(1, 0.6, 0.4)", 3)
+    assert repr(cascade) == "Cascade(phi='table(1,0.6,0.4)',max_rel=3)"
+    assert "table(1,0.6,0.4)" in " ".join(stories_of(cascade.metric))
+    utility = parse_measure("CWLA(C='rr',A='utility(table(1,0.6))',max_rel=3)")
+    assert "A.phi.values" in [control["path"] for control in controls_of(utility, 3)]
+    assert "A='utility(table(1,0.5,0.1))'" in repr(changed(utility, "A.phi.values", "1, 0.5, 0.1", 3))
+    fixed = changed(START, "C", "fixed", 3)
+    assert "C='fixed(0.5,0.2)'" in repr(changed(fixed, "C.values", "0.5, 0.2", 3))
+    table = changed(START, "gain", "table", 3)
+    assert "{1:0.1,3:1}" in repr(changed(table, "gain.gains", "{1: 0.1, 3: 1}", 3)).replace(" ", "")
