@@ -102,20 +102,13 @@ def test_a_search_finds_the_wanted_page_first(browser, site):
     assert dict(zip(page_of, found)) == page_of
 
 
-DARK = (
-    "index",
-    "examples/rankings/explain_a_score",
-    "notebooks/compare_your_own_runs",
-    "explorer",
-    "measures/TBG",
-    "api",
-)
+DARK = ["index", "examples/rankings/explain_a_score", "notebooks/compare_your_own_runs", "explorer", "explore",
+        "measures/TBG", "api"]  # fmt: skip
+SEEN = [(page, width, "light") for page in TYPES for width in (1280, 400)]
+SEEN += [*((page, 1280, "dark") for page in DARK), ("explore", 400, "dark")]
 
 
-@pytest.mark.parametrize(
-    ("page", "width", "scheme"),
-    [*((page, width, "light") for page in TYPES for width in (1280, 400)), *((page, 1280, "dark") for page in DARK)],
-)
+@pytest.mark.parametrize(("page", "width", "scheme"), SEEN)
 def test_pages_fit_the_window_without_serious_violations(browser, site, page, width, scheme):
     with seen(browser, site / f"{page}.html", width, scheme):
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width

@@ -1,4 +1,4 @@
-"""Tests of the documentation: pages for all metrics and parts, examples that run, a current copy, and all of the papers."""
+"""Tests of the documentation: pages for all metrics and parts, examples that run, a current copy, and all equations of the papers."""
 
 import doctest
 import json
