@@ -111,22 +111,14 @@ def test_given_values_count_even_if_they_are_the_defaults(calibration):
     assert TBG(half_life=224, calibration=None) == TBG()
 
 
-def test_relevance_begins_where_it_began_in_the_log():
-    calibration = calibrate(rows(), min_clicks=0, resamples=10, rel=2)
-    assert TBG(calibration=calibration).metric.gain["rel"] == 2
-    assert TBG(calibration=calibration, rel=1).metric.gain["rel"] == 1
-
-
 def test_what_the_log_did_not_tell_has_to_be_given():
     calibration = calibrate(rows().drop(columns=["time", "summary_seconds"]), resamples=10)
     refused(lambda: TBG(calibration=calibration), "had no data for half_life, summary_seconds.", "summary_seconds=…)")
     measure = TBG(calibration=calibration, half_life=100, summary_seconds=4.4)
     assert (measure.metric.C["half_life"], measure.metric.effort["summary_seconds"]) == (100, 4.4)
-
-
-@pytest.mark.slow
-def test_a_log_without_lengths_makes_a_measure_that_asks_for_none():
-    measure = TBG(calibration=calibrate(rows().drop(columns=["words"]), min_clicks=0, resamples=10))
+    of_2 = calibrate(rows().drop(columns=["words"]), min_clicks=0, resamples=10, rel=2)
+    measure = TBG(calibration=of_2)  # it needs no lengths
+    assert (measure.metric.gain["rel"], TBG(calibration=of_2, rel=1).metric.gain["rel"]) == (2, 1)
     assert not measure.metric.needs_words
     assert value(measure) > 0
 

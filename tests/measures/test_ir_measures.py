@@ -282,6 +282,7 @@ def test_sums_are_sums_and_means_are_over_judged_topics():
     run = {"1": {"a": 1.0, "x": 0.5}, "9": {"a": 1.0}}
     values = ir_measures.cwla.calc_aggregate([NumQ, NumRel, NumRel(rel=1), NumRet, P @ 1, nDCG], qrels, run)
     assert list(values.values()) == [1, 1, 2, pytest.approx(1 / 3), pytest.approx(1 / 3)]
+    assert not list(ir_measures.cwla.iter_calc([AP, TBG, NAMED["ESL"]], [], []))
 
 
 def test_num_rel_of_unanswered_queries_is_0():
@@ -291,10 +292,6 @@ def test_num_rel_of_unanswered_queries_is_0():
     theirs = {one.query_id: one.value for one in ir_measures.pytrec_eval.iter_calc([NumRel], qrels, run)}
     assert evaluate(qrels, run, ["NumRel"], by_query=True)["NumRel"].tolist() == [1, 0] == [theirs["1"], theirs["2"]]
     assert evaluate(qrels, run, ["NumRel"])["NumRel"].tolist() == [1]
-
-
-def test_without_judged_queries_there_are_no_values():
-    assert not list(ir_measures.cwla.iter_calc([AP, TBG, NAMED["ESL"]], [], []))
 
 
 def test_run_inputs():
