@@ -10,30 +10,16 @@ from ir_measures import AP_IA, ERR_IA, NRBP, P_IA, StRecall, alpha_DCG, alpha_nD
 
 from pyterrier_cwla import CWLAWarning, evaluate
 from pyterrier_cwla.errors import BadParameter
+from tests.measures.test_intents import diversity
 from tests.support.messages import refused
 
 SEEDS = range(6)
 
 
-def collection(seed, ties=None, intents=5):
-    """Return judgments of up to 5 intents and a run; documents of one score if `ties`, by default for odd seeds."""
-    rng = np.random.default_rng(seed)
-    ties = bool(seed % 2) if ties is None else ties
-    judged = [
-        (f"q{query}", f"d{doc}", int(rng.integers(-1, 3)), f"i{intent}")
-        for query in range(6)
-        for intent in rng.permutation(intents)[: rng.integers(2, intents + 1)]
-        for doc in rng.permutation(30)[: rng.integers(1, 30)]
-    ]
-    run = [
-        (f"q{query}", f"d{doc}", float(rng.integers(0, 9)) if ties else rng.random())
-        for query in range(1, 8)
-        for doc in rng.permutation(45)[: rng.integers(1, 40)]
-    ]
-    return (
-        pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance", "iteration"]),
-        pd.DataFrame(run, columns=["query_id", "doc_id", "score"]),
-    )
+def collection(seed, ties=None):
+    """Return judgments of up to four intents and a run; documents of one score if `ties`, by default for odd seeds."""
+    run, qrels = diversity(seed, (-1, 0, 1, 2), ties=bool(seed % 2) if ties is None else ties)
+    return qrels, run.sort_values("query_id", kind="stable", ignore_index=True)
 
 
 def by_query(provider, measures, qrels, run):
@@ -147,7 +133,7 @@ def test_means_over_intents_are_those_of_intent_aware(seed):
 
 def test_judgments_without_intents_are_one_intent_with_a_warning():
     pytest.importorskip("pyndeval", reason="pyndeval is a peer")
-    qrels, run = collection(2, intents=2)
+    qrels, run = collection(2)
     qrels = qrels.drop_duplicates(["query_id", "doc_id"])
     for given in (qrels.drop(columns="iteration"), qrels.assign(iteration="0")):
         with pytest.warns(CWLAWarning, match="all queries have one intent"):

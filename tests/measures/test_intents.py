@@ -21,9 +21,9 @@ from tests.support.messages import refused
 GRADED = (-1, 0, 0, 1, 2, 3)
 
 
-def diversity(seed: int, grades=(0, 0, 1)) -> tuple[pd.DataFrame, pd.DataFrame]:
+def diversity(seed: int, grades=(0, 0, 1), ties=False) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return a run and judgments of one to four intents per query. Some intents have no relevant documents."""
-    frames = collection(seed, queries=9, ties=False, lengths=True)
+    frames = collection(seed, queries=9, ties=ties, lengths=True)
     rng = np.random.default_rng(seed)
     rows = []
     for query in map(str, range(1, 9)):
