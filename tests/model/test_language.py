@@ -217,7 +217,13 @@ def test_whole_numbers_that_floats_tell_apart_are_written_as_such():
 def test_nothing_that_describes_a_function_can_be_changed():
     spec = parse("utility(log2)", "aggregation")
     described = [*(p.allowed for part in ("ap1", "rbp") for p in BUILT_IN["continuation"][part].parameters)]
-    described += [spec, spec.part.parameters[0], spec.part.parameters[0].allowed, Grades("gains"), Facts(last_rank=len)]
+    described += [
+        spec,
+        *spec.part.parameters,
+        Grades("gains"),
+        Facts(last_rank=len),
+        CWLA(C="rr", A=spec, max_rel=1).metric,
+    ]
     for thing in described:
         name = next(iter(vars(thing)))
         with pytest.raises(FrozenInstanceError):

@@ -11,7 +11,6 @@ from mpmath import mpf
 
 from pyterrier_cwla import aggregation, continuation, explain_gains, score
 from pyterrier_cwla.errors import CWLAWarning, NoFiniteValue
-from pyterrier_cwla.model.browsing import Grid
 from tests.support.messages import refused
 
 TABLE_1 = [0.7, 0.4, 0.0, 1.0, 0.5, 0.3]
@@ -60,15 +59,6 @@ def soon_forgotten(view, after: float):
 def power_of(y, p):
     """Return v(m) = (y/(y+m−1))^p."""
     return lambda m: (y / (y + m - 1)) ** p
-
-
-@pytest.mark.parametrize("power", [1, 9, 15])
-def test_sums_over_a_block_are_exact_for_polynomials(power):
-    """The formula of Euler and Maclaurin, up to the highest power that 16 points determine."""
-    grid = Grid(16, 1)
-    nodes = grid.m[0, 16:] / 32
-    exact = sum(Fraction(i, 32) ** power for i in range(17, 33))
-    assert grid.sums[0][-1] @ nodes**power == pytest.approx(float(exact), rel=2e-12)
 
 
 # Text of the continuation, C(i, gains) on the list, and v(m) = V(n+m)/V(n+1) beyond it as a function of n and G(n).

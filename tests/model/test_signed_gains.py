@@ -275,19 +275,6 @@ def test_inst_with_endless_harm_has_no_lower_side():
     assert found == pytest.approx(0.131392, abs=1e-6)  # by 4 million ranks
 
 
-def test_gains_of_ndcg_are_those_of_ir_measures():
-    """``gains=`` replaces grades, and gains of 0 or less count as such in the ideal only if they are there."""
-    import ir_measures
-
-    run = [ir_measures.ScoredDoc("q", d, s) for d, s in (("bad", 3.0), ("good", 2.0), ("x", 1.0))]
-    qrels = [ir_measures.Qrel("q", d, g) for d, g in (("bad", 0), ("good", 1), ("more", 2))]
-    theirs = ir_measures.pytrec_eval if hasattr(ir_measures, "pytrec_eval") else None
-    for gains in ({0: 1, 1: 2, 2: 3}, {0: -1, 1: 1, 2: 2}, {1: -1, 2: 2}):
-        measure = ir_measures.nDCG(gains=gains)
-        ours = evaluate(pd.DataFrame(qrels), pd.DataFrame(run), [measure]).iloc[0, 0]
-        assert ours == pytest.approx(theirs.calc_aggregate([measure], qrels, run)[measure], abs=1e-9), gains
-
-
 def test_sessions():
     """A session of two queries, the second of which harms: Σ_q ρ^(q−1)·M_q."""
     measure = SessionCWLA(C="prec(1)", A="etg", rho=0.5, gain=HARM)

@@ -107,18 +107,6 @@ def test_every_route_is_the_first_for_some_users():
     assert not never, f"{never}: put them before the routes that come first, or add users to this test who take them"
 
 
-def test_every_way_is_taken():
-    rankings = aligned([[1, 0, 0.5], [0, 1]])
-    for Cs, taken in {
-        ("rbp(0.8)",): {"by_rank_weights", "over_hits_and_gaps"}, ("dcg(5)",): {"by_rank_weights"}, ("rr",): {"over_hits"},
-        ("inst(1)", "bpm(1,4)", "ift_goal(1)", "cascade(0.8)", "product(rr,rbp(0.8))", "product(rr,inst(1))"): {"over_hits_and_gaps"},
-        ("ift_rate(0.2)", "carterette2(3)", "product(inst(1),rbp(0.8))"): set(),
-    }.items():  # fmt: skip
-        for C in Cs:
-            metric = replace(PLAIN, C=parse(C, "continuation"))
-            assert ways(metric, rankings).keys() - {"over_all_ranks"} == taken, C
-
-
 def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
     far = np.zeros(5000)
     far[4999] = 1.0

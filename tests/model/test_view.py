@@ -205,12 +205,19 @@ def test_what_is_no_function_of_its_input_is_an_error(decorator, first):
         refused(lambda odd=odd: decorator(odd), BadParameter, says)
 
 
-def test_an_input_may_have_a_note_and_a_default():
+def test_inputs_may_have_notes_and_defaults_and_what_is_computed_of_them_may_be_changed():
     @gain
     def noted(grade: Annotated[object, "grades"] = None):
         return grade
 
-    assert score([0.0, 1.0], C="rbp(0.5)", A="erg", gain="noted") == 0.25
+    @continuation
+    def changes(view):
+        C = 0.5 * view.r
+        C += 0.5
+        C[view.G > 1] = 0
+        return C
+
+    assert score([1, 0, 1, 1], C="changes", A="etg", gain="noted") == 1.5
 
 
 WRITTEN = {
@@ -239,14 +246,3 @@ def test_a_users_function_cannot_write_into_what_it_gets(written):
     costs = {} if kind is effort else {"efforts": [2, 3], "unseen": 1, "judged": [1, 0.5]}
     with pytest.raises(BadParameter, match=r"'writes' fails: (assignment destination|output array) is read-only"):
         score([0, 0.5], **{"C": "rbp(0.5)", "A": "etg"} | part, **costs)
-
-
-def test_what_a_users_function_computes_may_be_changed():
-    @continuation
-    def changes(view):
-        C = 0.5 * view.r
-        C += 0.5
-        C[view.G > 1] = 0
-        return C
-
-    assert score([1, 0, 1, 1], C="changes", A="etg") == 1.5
