@@ -123,16 +123,21 @@ def by_words(documents):
 
 
 def test_where_a_residual_is_a_bound():
-    """Pairs of C and A without a normaliser are in test_identities."""
+    """That they are bounds is in test_signed_gains, and where gain lowers scores in test_identities."""
     ideal, time = {"C": "dcg(10)", "norm": "ideal"}, {"effort": "time"}
     bounds = [
         {}, {"norm": "ideal"}, {"norm": "unlimited"}, ideal, ideal | {"C": "dcg"}, ideal | {"C": "decay"}, ideal | time,
         ideal | {"end": "stop"}, ideal | {"C": "rbp(0.5)", "A": "erg"}, ideal | {"C": "insq(2)", "A": "avg"},
         *({"gain": "table({0: -0.5, 1: 1})", "A": A} for A in ("etg", "erg", "avg", "max", "fin", "pe(0.5)")),
+        *({"A": A} for A in ("erg", "err", "avg", "max", "fin", "items", "effort", "fgt(0.5)", "pe(0.5)", "smeared(60)")),
+        *({"C": "rr", "A": A} for A in ("etg", "err", "utility(table(1,0.5,0.5))")), {"A": "utility(table(0.5,1))"},
+        *({"C": "cascade(0.5)", "A": A} for A in ("erg", "smeared", "utility(log2)")),
         {"effort": "by_words"}, ideal | {"C": "tired(3)"}, ideal | {"A": "utility(log2)"}, ideal | {"A": "utility(table(1,0.5,0.5))"},
     ]  # fmt: skip
     none = [
         {"gain": "table({0: -0.5, 1: 1})", "C": "inst(1)"}, {"norm": "all"}, {"norm": "mean"}, {"judged_only": True}, {"effort": "ratio(3)"}, time,
+        *({"C": C} for C in ("inst(1)", "rr(2)", "carterette2(3)", "carterette3(0.5)", "bpm(1,9)", "ift_rate(0.2)")),
+        *({"C": "rr", "A": A} for A in ("max", "avg", "utility(table(0.5,1))")), {"C": "cascade(0.5)", "A": "err"},
         {"C": "rr", "norm": "unlimited"}, {"C": "rr", "effort": "ratio(3)"}, ideal | {"C": "rr"}, ideal | {"C": "inst(1)"},
         *(ideal | {"A": A} for A in ("max", "fin", "fgt(0.5)", "last_gain", "utility(table(0.5,1))")),
         ideal | {"A": "erg", "end": "stop"}, ideal | {"judged_only": True}, ideal | time | {"A": "erg"}, ideal | time | {"C": "decay"},

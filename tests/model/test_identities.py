@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pyterrier_cwla import TBG, aggregation, evaluate, explain_gains, score
 from pyterrier_cwla.errors import NoFiniteValue
 from pyterrier_cwla.measures.catalogue import PLAIN
-from pyterrier_cwla.model.language import Spec, parse
+from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.residuals import residual_is_a_bound
 from tests.support.messages import refused
-from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
+from tests.support.strategies import aggregations, continuations, ends, gains, numbers
 
 RBP = numbers(0, 0.99).map("rbp({})".format)
 ELSEWHERE = st.lists(numbers(0, 1), max_size=3)
@@ -137,22 +137,6 @@ def test_continuations_that_are_other_continuations(r, A, end):
     if not isinstance(end, int) or end >= len(r):  # without a cutoff, the total gain is that of the ranking
         assert score(r, C="ap1(ranking)", A=A, end=end) == near(score(r, C="ap1", A=A, end=end))
         assert score(r, C="ap2(ranking)", A=A, end=end) == near(score(r, C="ap2", A=A, end=end))
-
-
-def bounded(C: Spec, A: Spec) -> bool:
-    satisfied = C.name in ("rr", "cascade") and C["rel"] is None
-    phi = list(A["phi"]["values"]) if A.name == "utility" and A["phi"].name == "table" else []
-    monotone = A.name in ("etg", "erg", "utility", "smeared") and phi == sorted(phi, reverse=True)
-    return is_static(C) or (satisfied and (monotone or (C.name, A.name) == ("rr", "err")))
-
-
-@pytest.mark.every_case
-@pytest.mark.parametrize("C", BUILT_IN["continuation"])
-@given(data=st.data())
-def test_where_residuals_are_said_to_be_bounds(C, data):
-    for A in BUILT_IN["aggregation"]:
-        metric = replace(PLAIN, C=data.draw(continuations(C)), A=data.draw(aggregations(A)), max_rel=1)
-        assert residual_is_a_bound(metric) == bounded(metric.C, metric.A)
 
 
 @pytest.mark.parametrize(("C", "A", "poor", "rich"), [

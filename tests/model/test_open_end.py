@@ -151,15 +151,26 @@ def test_table_1_under_rbp():
     assert score(TABLE_1, C="rbp(0.8)", A="avg", end="stop") == pytest.approx(0.5297, abs=5e-5)
 
 
+FELT = {"etg": lambda i, G: G, "avg": lambda i, G: G / i, "items": lambda i, G: i, "err": lambda i, G: 1 / i}
+
+
+def assert_sums_by_rank(C, V, aggregations, gains=TABLE_1):
+    """Check Σ (V(i) − V(i+1))·A(i) over the ranks of V without the last."""
+    i, r = np.arange(1.0, len(V)), np.zeros(len(V) - 1)
+    r[: len(gains)] = gains
+    for A in aggregations:
+        expected = ((V[:-1] - V[1:]) * FELT[A](i, np.cumsum(r))).sum()
+        assert score(gains, C=C, A=A) == pytest.approx(expected, rel=1e-9), A
+
+
+def survival(C):
+    return np.cumprod(np.append(1.0, C))
+
+
 def test_a_continuation_that_falls_faster_than_blocks_can_follow():
     """V decreases like exp(−rate·i^1.5), so that after a few ranks all users have left."""
-    i = np.arange(1.0, 2000)
-    V = np.cumprod(np.append(1.0, np.exp(-0.01 * np.sqrt(i))))
-    L = V[:-1] - V[1:]
-    G = np.cumsum(np.append(TABLE_1, np.zeros(1993)))
-    assert score(TABLE_1, C="fading_interest(0.01)", A="etg") == pytest.approx((L * G).sum(), rel=1e-9)
-    assert score(TABLE_1, C="fading_interest(0.01)", A="avg") == pytest.approx((L * G / i).sum(), rel=1e-9)
-    assert score([], C="fading_interest(0.01)", A="items") == pytest.approx(V.sum(), rel=1e-9)
+    V = survival(np.exp(-0.01 * np.sqrt(np.arange(1.0, 2000))))
+    assert_sums_by_rank("fading_interest(0.01)", V, ("etg", "avg", "items"))
 
 
 @continuation
@@ -172,21 +183,10 @@ def disappointed(view, after: float):
     return np.where(view.i < after, view.best, 0.0)
 
 
-def leap_by_hand(gains, k, felt):
-    i = np.arange(1.0, k + 80)
-    C = np.where(i < k, 0.9999, 0.5)
-    V = np.cumprod(np.append(1.0, C[:-1]))
-    r = np.zeros(len(i))
-    r[: len(gains)] = gains
-    return (V * (1 - C) * felt(i, r)).sum()
-
-
 @pytest.mark.parametrize("k", [3, 100, 500, 10_000])
 def test_a_continuation_that_jumps(k):
     """Jumps at moderate ranks are detected; far beyond the list the error explains the solution."""
-    average = leap_by_hand(TABLE_1, k, lambda i, r: np.cumsum(r) / i)
-    assert score(TABLE_1, C=f"leap({k})", A="avg") == pytest.approx(average, rel=1e-9)
-    assert score(TABLE_1, C=f"leap({k})", A="items") == pytest.approx(leap_by_hand([], k, lambda i, r: i), rel=1e-9)
+    assert_sums_by_rank(f"leap({k})", survival(np.where(np.arange(1, k + 80) < k, 0.9999, 0.5)), ("avg", "items"))
     words = "C='leap(30000)' ", " is not smooth far beyond the list: give end='stop'"
     refused(lambda: score(TABLE_1, C="leap(30000)", A="avg"), NoFiniteValue, *words)
 
@@ -200,9 +200,7 @@ def test_a_continuation_that_jumps(k):
 ])  # fmt: skip
 def test_a_last_rank_far_beyond_the_list(C, V):
     """All remaining users leave at rank 30,000, also for short lists."""
-    i = np.arange(1.0, 30_001)
-    there = V(i)
-    assert score([0], C=C, A="err") == pytest.approx((-np.diff(there, append=0) / i).sum(), rel=1e-9)
+    assert_sums_by_rank(C, np.append(V(np.arange(1.0, 30_001)), 0.0), ["err"], [0])
 
 
 @pytest.mark.parametrize("after", [100, 700, 5000])
@@ -232,9 +230,7 @@ def test_users_who_never_leave_are_an_error_with_a_way_out():
 
 def test_whoever_never_leaves_contributes_nothing():
     """Σ L(i)·G/i of `loyal` is finite although V does not converge to 0."""
-    i = np.arange(1.0, 10**6)
-    V = np.cumprod(np.append(1.0, 1 - 0.5 / i**2))
-    assert score([1], C="loyal", A="avg") == pytest.approx(((V[:-1] - V[1:]) / i).sum(), rel=1e-9)
+    assert_sums_by_rank("loyal", survival(1 - 0.5 / np.arange(1.0, 10**6) ** 2), ["avg"], [1])
     assert score([1, 1, 1], C="stays_on", A="etg") == pytest.approx(0.5 * 1 + 0.25 * 2)
     assert score([1, 1, 1], C="stays_on", A="avg") == pytest.approx(0.75)
     assert score([1, 1, 1], C="stays_on", A="erg") == 0
