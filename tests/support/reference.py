@@ -739,7 +739,7 @@ def finite_tail(walk):
 
     def each(f):
         v = [*seen(), 0.0]
-        return math.fsum((v[m - 1] - v[m]) * f(m) for m in range(1, len(v)))
+        return math.fsum((v[m - 1] - v[m]) * f(m) for m in range(1, len(v)) if v[m - 1] > v[m])  # f may be infinite
 
     return Tail(
         views=lambda: math.fsum(seen()),
