@@ -67,10 +67,7 @@ def test_errors_are_one_line(files, says):
     for more, message in (
         (("-m", "sDCG", "--sessions", "session.csv"), "session.csv: no such file or directory. Near: 'sessions.csv'"),
         (("-m", "sDCG", "--judged-by", "Topic"), "no column 'Topic'"),
-        (
-            ("-m", USERS.replace(",2:0.25", "")),
-            "session '1' has 3 queries, and rho has probabilities after the first 1",
-        ),
+        (("-m", USERS.replace(",2:0.25", "")), "session '1' has 3 queries, and rho has probabilities after the first"),
         (("-m", USERS.replace("max_rel=2", "max_rel=1")), "grade 2, above max_rel=1"),
         (("-m", "SessionCWLA(C='rbp(0.5)',A='erg')"), "SessionCWLA needs rho="),
     ):

@@ -41,11 +41,8 @@ def sizes(html):
     """Return the rows of the bodies of tables, and the cells of the longest row, header included."""
     for table in re.findall(r"<table.*?</table>", html, re.S):
         rows = [re.findall(r"<t[dh]\b([^>]*)", row) for row in re.findall(r"<tr.*?</tr>", table, re.S)]
-        spans = [[re.search(r"colspan=\W?(\d+)", cell) for cell in row] for row in rows]
-        yield (
-            table.partition("<tbody")[2].count("<tr"),
-            max(sum(int(one[1]) if one else 1 for one in row) for row in spans),
-        )
+        spans = [[int(one[1]) if (one := re.search(r"colspan=\W?(\d+)", cell)) else 1 for cell in row] for row in rows]
+        yield table.partition("<tbody")[2].count("<tr"), max(map(sum, spans))
 
 
 @each_notebook

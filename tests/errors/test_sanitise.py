@@ -59,11 +59,8 @@ def test_sanitised_text():
     for kind in (CWLAError, MalformedFile, NotWritten, CannotScore):
         assert str(kind("run \x1b[31mred\u202e")) == r"run \x1b[31mred\u202e"
     assert is_harmless(str(NotWritten(28, "No space\x1b", "\x1b[2J")))
-    with (
-        pytest.raises(BadRun, match=r"^\\x1b\[31m: broken$"),
-        speaking_of("qrels", "\x1b[31m"),
-        speaking_of("qrels", "\x1b[31m"),
-    ):
+    place = speaking_of("qrels", "\x1b[31m")
+    with pytest.raises(BadRun, match=r"^\\x1b\[31m: broken$"), place, speaking_of("qrels", "\x1b[31m"):
         raise BadRun("broken")
     with pytest.raises(BadRun, match=r"\\x1b\[31mred") as refused:
         evaluate({"q": {"a": 1}}, {HOSTILE[0]: {"q": {"a": float("nan")}}}, ["AP"])

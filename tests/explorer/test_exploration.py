@@ -195,9 +195,8 @@ def test_a_users_own_continuation_is_the_one_defined_last():
     before = exploration.answer({})["rankings"][0]["score"]
     defined(0.5)
     after = exploration.answer({"measure": "CWLA(C='my_new_reader(0.6)',A='erg',max_rel=2)"})["rankings"][0]["score"]
-    assert [before, after] == [
-        digits(score([2, 0, None, 1], C=C, A="erg", max_rel=2)) for C in ("rbp(0.6)", "rbp(0.3)")
-    ]
+    for found, C in ((before, "rbp(0.6)"), (after, "rbp(0.3)")):
+        assert found == digits(score([2, 0, None, 1], C=C, A="erg", max_rel=2))
 
 
 def test_files_of_measures_that_others_type_are_not_read(tmp_path):
@@ -277,9 +276,8 @@ def test_lengths_are_those_given_or_of_the_whole_run():
 
 def test_users_are_described_in_plain_words():
     for C, name in (("rbp(0.8)", "φ = 0.8"), ("ap2", "chosen at random"), ("inst(2)", "T = 2")):
-        _, reading, feeling, *_ = explored().answer({"measure": f"CWLA(C='{C}',A='avg',max_rel=2)"})["measure"][
-            "sentences"
-        ]
+        shown = explored().answer({"measure": f"CWLA(C='{C}',A='avg',max_rel=2)"})["measure"]
+        _, reading, feeling, *_ = shown["sentences"]
         assert name in reading
         assert C in reading
         assert "mean gain" in feeling
