@@ -323,24 +323,17 @@ def test_a_row_without_a_document():
         LambdaMART(by_intent, docno=list("abcdefghijkl"), qid=flat, qrels=qrels).gradients(Y, X[:, 0], sizes)
 
 
-def test_sizes_of_groups_that_are_none():
+def test_groups_and_queries_that_no_one_can_tell_apart():
     for sizes in ([np.nan, 6], [None, 6], [6.0, 6.0], ["6", "6"], [[6, 6]], [6j, 6], [pd.NA, 6], [2**63, 6]):
         with pytest.raises(BadParameter, match="group must be whole numbers, the number of rows of each query"):
             LambdaMART("nDCG")(Y.astype(float), np.zeros(12), None, sizes)
-
-
-def test_queries_that_no_one_can_tell_apart():
     several = "qid has values of several types with equal texts"
     for qid, says in ((["a\ud800"] + ["b"] * 11, r"row 0: qid 'a\\ud800' contains a lone surrogate"), ([1, "1"] * 6, several),
                       ([1, 1.0] * 6, several), ([np.inf] + [1.0] * 11, "row 0: qid must be finite")):  # fmt: skip
         with pytest.raises(BadParameter, match=says):
             measure_score("nDCG", Y, X[:, 0], qid=np.array(qid, float if np.inf in qid else object))
-
-
-def test_groups_that_the_splitter_refuses():
     y = pd.Series(Y, index=pd.Index(QID, name="qid"))
-    several = np.array([1, "1"] * 6, object)
-    for groups, says in ((several, "cv=.* does not split these rows: "),
+    for groups, says in ((np.array([1, "1"] * 6, object), "cv=.* does not split these rows: "),
                          ([4, 4, 4], "groups has 3 values, but there are")):  # fmt: skip
         with pytest.raises(BadParameter, match=says):
             out_of_fold(LinearRegression(), X, y, "nDCG", cv=2, groups=groups)

@@ -264,6 +264,8 @@ def test_hostile_names_of_all_kinds(opened, width):
     page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", page.all("button.cwla-grade")[0])
     page.all("button.cwla-grade")[0].click()
     page.until(lambda: page.scores() != before)
+    page.all('[data-way="down"]')[0].click()
+    page.until(lambda: page.ids(0)[:2] == [harmless(name) for name in names[1::-1]])
     assert page.find("[role=alert]").text == ""
     page.typed("<img/src/onerror>")
     page.until(lambda: "<img/src" in page.find("[role=alert]").text)
