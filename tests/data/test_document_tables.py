@@ -18,22 +18,12 @@ from joblib import Parallel, delayed
 from matplotlib.figure import Figure
 from sklearn.base import clone
 
-from pyterrier_cwla import (
-    TBG,
-    LambdaMART,
-    Lengths,
-    Residual,
-    evaluate,
-    explain,
-    find_duplicates,
-    register_lengths,
-    scorer,
-)
+from pyterrier_cwla import TBG, LambdaMART, Lengths, Residual, evaluate, explain, find_duplicates, register_lengths
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.data import Costs, Duplicates, document_tables, lengths_of_texts, without_files
 from pyterrier_cwla.data.resources import _with_digest
 from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingLength, NotPassed
-from pyterrier_cwla.learning import measure_score
+from pyterrier_cwla.learning import measure_score, scorer
 from pyterrier_cwla.measures.declarations import needs_of
 from pyterrier_cwla.measures.provider import CWLAEvaluator, CWLAProvider, prepare
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf

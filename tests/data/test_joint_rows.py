@@ -54,10 +54,7 @@ def test_values_are_those_of_each_run_alone(runs, form):
 def test_repeated_documents_and_large_scores_of_several_runs():
     good = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["a", "x"], "score": [2.0, 1.0]})
     twice = pd.concat([good, good])
-    runs, says = (
-        {"good": good, "wrong": twice, "also good": good},
-        "' is retrieved twice: keep one row of each document",
-    )
+    runs, says = {"good": good, "wrong": twice, "also good": good}, "' is retrieved twice: keep one row"
     assert refused(lambda: evaluate(QRELS, runs, ["AP"]), BadRun, says).startswith("wrong: topic '1': '")
     whole = good.assign(score=[2, 1])
     pd.testing.assert_frame_equal(evaluate(QRELS, {"good": good, "whole": whole}, MEASURES).loc[["whole"]],

@@ -211,9 +211,8 @@ def test_a_run_has_one_column_of_costs_and_a_table_too(tmp_path):
     """Columns with other names are not read of runs; of a table, two columns must be equal."""
     old = COLUMN.assign(doc_seconds=1.0, seconds=1.0)
     assert last(evaluate(QRELS, old, [MEASURE])) == pytest.approx(by_loops())
-    refused(
-        lambda: evaluate(QRELS, old.drop(columns="doc_cost"), [MEASURE]), MissingCost, "or a column doc_cost in the"
-    )
+    without = old.drop(columns="doc_cost")
+    refused(lambda: evaluate(QRELS, without, [MEASURE]), MissingCost, "or a column doc_cost in the")
     table = pd.DataFrame({"docno": ["a", "b"], "doc_cost": [1, 2], "seconds": [1, 2]})
     assert len(Costs.of(table)) == 2
     refused(lambda: Costs.of(table.assign(seconds=[1, 3])), BadParameter, "'b'", "Keep one of the two")

@@ -150,9 +150,8 @@ def test_intervals_are_those_of_fits_to_resampled_users():
 def test_plain_cascade_without_giving_up_is_a_share():
     log_ = simulated(7, sessions=200, s=CASCADE, gamma=1.0)
     model = cascade_from_clicks(log_, gamma=1)
-    examined = [
-        its for results in lists_of(log_) for its in results[: 1 + [*(c for _, c in results), True].index(True)]
-    ]
+    firsts = [[*(clicked for _, clicked in results), True].index(True) for results in lists_of(log_)]
+    examined = [one for results, first in zip(lists_of(log_), firsts) for one in results[: first + 1]]
     for grade in A:
         share = np.mean([clicked for its, clicked in examined if its == grade])
         assert model.attraction[grade].value == pytest.approx(share, abs=1e-9)
@@ -302,9 +301,8 @@ def test_grades_lie_between_those_of_the_log():
 
 def test_the_line_of_grades_starts_at_0():
     """Without grade 0 in the log, R(0) is 0; negative grades are not used."""
-    assert added(from_clicks({1: 0.4, 3: 0.8}).judgments(JUDGED)) == pytest.approx(
-        {"a": 0.125, "b": 0.25, "c": 0.45, "d": 0.75, "e": 2, "f": 3}
-    )
+    expected = {"a": 0.125, "b": 0.25, "c": 0.45, "d": 0.75, "e": 2, "f": 3}
+    assert added(from_clicks({1: 0.4, 3: 0.8}).judgments(JUDGED)) == pytest.approx(expected)
     assert added(from_clicks({-1: 0.01, **LEVELS}).judgments(JUDGED)) == added(from_clicks().judgments(JUDGED))
     assert added(from_clicks({-1: 0.01, **LEVELS}).judgments(JUDGED, rounded=True))["a"] == -1
 
@@ -402,9 +400,8 @@ def test_what_is_not_told_is_an_error_or_a_note():
 @pytest.mark.slow
 def test_grades_that_are_never_clicked_or_with_nothing_below_are_named():
     rows = simulated(2, sessions=300).rows
-    never = dbn_from_clicks(
-        InteractionLog.of(rows.assign(clicked=rows["clicked"] & (rows["grade"] != 1))), resamples=20
-    )
+    unclicked = rows.assign(clicked=rows["clicked"] & (rows["grade"] != 1))
+    never = dbn_from_clicks(InteractionLog.of(unclicked), resamples=20)
     assert never.attraction[1].value == 0 == never.relevance[1].value
     assert np.isnan(never.satisfaction[1].value)
     assert "grade 1 are never clicked" in " ".join(never.notes)

@@ -231,9 +231,8 @@ def test_a_session_counts_once_and_its_conflicts_do_not():
 
 def test_a_selection_of_no_row_is_refused():
     refused(lambda: InteractionLog.of(base()).only(np.zeros(7, bool)), BadLog, "selects none")
-    refused(
-        lambda: InteractionLog.of(base(), broken="drop"), BadParameter, "broken='drop' must be 'error' or 'exclude'"
-    )
+    says = "broken='drop' must be 'error' or 'exclude'"
+    refused(lambda: InteractionLog.of(base(), broken="drop"), BadParameter, says)
     for broken in ("error", "exclude"):
         rows, says = damaged({(12, "user"): None}), "row 12: no user; every row needs a user and a session"
         refused(partial(InteractionLog.of, rows, broken), BadLog, says)
@@ -576,9 +575,8 @@ def test_dates_seconds_grades_and_foreign_columns():
     shown = pd.DataFrame(showing(0, "ab", {"b": 30.0}) + showing(90_000, "ab"))
     by_seconds = click_log(shown, qrels={"q": {"a": 2, "z": 1}})
     assert by_seconds.rows["grade"].tolist() == pytest.approx([2, UNKNOWN, 2, UNKNOWN], nan_ok=True)
-    dates = shown.assign(
-        **{c: pd.to_datetime(shown[c], unit="s", utc=True) for c in ("time", "click_time")}, device="phone"
-    )
+    dated = {c: pd.to_datetime(shown[c], unit="s", utc=True) for c in ("time", "click_time")}
+    dates = shown.assign(**dated, device="phone")
     by_dates = click_log(pl.from_pandas(dates))
     pd.testing.assert_frame_equal(by_dates.rows, by_seconds.rows.drop(columns="grade"))
     assert "Unused columns: 'device'." in by_dates.notes

@@ -209,10 +209,8 @@ def test_only_what_was_seen_counts_and_what_is_unknown_is_said():
     seen = rows.assign(seen=rows["clicked"] | (rows["rank"] <= 70))
     efforts = grade_efforts(InteractionLog.of(seen), summary_seconds=4.4, resamples=20)
     assert efforts.p_click[1].value == pytest.approx(50 / 70)
-    unknown = rows.assign(
-        document_seconds=rows["document_seconds"].mask(rows["rank"] == 1),
-        grade=rows["grade"].mask(rows["docno"] == "d1-99"),
-    )
+    seconds, grades = rows["document_seconds"].mask(rows["rank"] == 1), rows["grade"].mask(rows["docno"] == "d1-99")
+    unknown = rows.assign(document_seconds=seconds, grade=grades)
     told = grade_efforts(InteractionLog.of(unknown), summary_seconds=4.4, resamples=20)
     assert "20 seen results are unjudged and contribute only to t_summary" in told.notes
     assert "60 clicked results have no seconds and contribute only to P_click" in told.notes
@@ -234,9 +232,8 @@ def test_logs_that_contain_no_efforts():
     unseen = rows.assign(seen=rows["clicked"])
     refused(lambda: grade_efforts(unseen.assign(grade=unseen["grade"].mask(unseen["seen"])), 4.4), BadLog,
             "no result that was seen has a grade")  # fmt: skip
-    apart = unseen.assign(
-        summary_seconds=np.where(unseen["seen"], np.nan, 3.0), session=unseen["session"] + unseen["seen"].astype(str)
-    )
+    apart = unseen.assign(summary_seconds=np.where(unseen["seen"], np.nan, 3.0), session=unseen["seen"].astype(str))
+    apart = apart.assign(rank=np.arange(len(apart)) + 1, docno="d" + apart.index.astype(str))
     refused(lambda: grade_efforts(apart), BadLog, "give summary_seconds=")
 
 

@@ -54,9 +54,8 @@ def test_scores_and_variances_are_those_of_the_users(qrels, measure, sampling):
     np.testing.assert_allclose(by_class["items"], users.groupby(["query_id", "class"])["items"].mean(), rtol=1e-12)
     assert list(by_class.index.names) == ["query_id", "class"]
     expected = SHARES["q"] if measure != BOTH else BOTH.params["weights"]
-    assert by_class.loc["q", "share"].tolist() == pytest.approx(
-        [expected.get(c, 0.3) for c in by_class.loc["q"].index], abs=0.03
-    )
+    given = [expected.get(name, 0.3) for name in by_class.loc["q"].index]
+    assert by_class.loc["q", "share"].tolist() == pytest.approx(given, abs=0.03)
     mean = found.variance.groupby("run").mean()
     low, high = sorted((mean["between"] / mean["total"]).tolist())
     shown = f"{percent(low, 0)} to {percent(high, 0)}"

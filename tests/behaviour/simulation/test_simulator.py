@@ -245,9 +245,8 @@ def test_one_user_has_no_spread():
 
 def test_at_a_closed_end_the_others_stop_at_the_last_item():
     qrels, run, words = one_ranking(n=5)
-    opened, closed = (
-        expected_stops(qrels, run, TBG(lengths=words, half_life=60, end=end)).loc["q"] for end in ("open", "stop")
-    )
+    measure = TBG(lengths=words, half_life=60)
+    opened, closed = (expected_stops(qrels, run, measure(end=end)).loc["q"] for end in ("open", "stop"))
     np.testing.assert_allclose(closed[:-2], opened[:-2])
     assert closed.iloc[-2] == pytest.approx(opened.iloc[-2:].sum())
     assert closed.iloc[-1] == pytest.approx(0)
@@ -352,10 +351,8 @@ def test_equal_seeds_make_equal_users_whoever_else_is_asked():
 def test_more_users_begin_with_the_same_ones():
     """Results do not depend on the number of users simulated at a time."""
     qrels, run, words = one_ranking(n=40)
-    many, few = (
-        quietly(qrels, run, TBG(lengths=words), users=users, reading="exponential", keep=True).users()
-        for users in (2 * BLOCK + 99, 1234)
-    )
+    simulated = partial(quietly, qrels, run, TBG(lengths=words), reading="exponential", keep=True)
+    many, few = (simulated(users=users).users() for users in (2 * BLOCK + 99, 1234))
     pd.testing.assert_frame_equal(many.iloc[:1234], few)
 
 
