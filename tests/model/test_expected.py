@@ -55,18 +55,13 @@ def expected(measure, **more):
     return float(evaluate(QRELS, RUN, [Expected(measure=measure, **more)]).iloc[0, 0])
 
 
-def cells(C, **options):
-    """Yield the exact cells of a continuation: the measure and the aggregation as the reference has it."""
-    for text, A in AGGREGATIONS.items():
-        measure = CWLA(C=C, A=text, max_rel=2, **options)
-        if is_exact(measure.metric):
-            yield measure, A
-
-
 @pytest.mark.parametrize("end", ["open", "stop"])
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_exact_scores_are_those_of_all_labelings(C, end):
-    for measure, A in cells(C, end=end):
+    for text, A in AGGREGATIONS.items():
+        measure = CWLA(C=C, A=text, max_rel=2, end=end)
+        if not is_exact(measure.metric):
+            continue
         try:
             wanted = enumerated(CONTINUATIONS[C], A, end=end)
         except ValueError:  # a score is not defined
@@ -76,19 +71,12 @@ def test_exact_scores_are_those_of_all_labelings(C, end):
         assert expected(measure) == pytest.approx(wanted, rel=1e-9 if "max" in str(measure) else 1e-12, abs=1e-13)
 
 
-@pytest.fixture
-def words(tmp_path):
-    """The path of a table of lengths."""
-    pd.Series(WORDS).to_csv(tmp_path / "words.tsv", sep="\t", header=False)
-    return str(tmp_path / "words.tsv")
-
-
 @pytest.mark.parametrize("A", ["etg", "utility(log2)", "smeared", "smeared(50)"])
 @pytest.mark.parametrize("C", ["decay(200)", "product(decay(200),cascade(0.9))", "rbp(0.8)", "cascade(0.7,rel=2)"])
 @pytest.mark.parametrize("effort", ["time", "ratio(4)"])
-def test_efforts_may_depend_on_labels(C, A, effort, words):
+def test_efforts_may_depend_on_labels(C, A, effort):
     """Those of unseen items are not needed where gains end."""
-    parts = {"C": C, "A": A, "effort": effort, "max_rel": 2} | ({"lengths": words} if effort == "time" else {})
+    parts = {"C": C, "A": A, "effort": effort, "max_rel": 2} | ({"lengths": WORDS} if effort == "time" else {})
     same = {"effort": {"time": ("time", {}), "ratio(4)": ("ratio", {"times": 4})}[effort], "unseen": 5}
     C, A = parsed(C), AGGREGATIONS.get(A, ("smeared", {"half_life": 50}))
     for end, unseen in (("open", {"unseen": 5}), (7, {} if effort == "time" else {"unseen": 5})):
