@@ -311,6 +311,8 @@ def test_measures_differ_by_the_values_of_closures():
 def test_specs_and_measures_of_built_in_parts_are_pickled_by_name(dumps):
     spec = parse("utility(power(0.5))", "aggregation")
     assert pickle.loads(dumps(spec)) == spec
+    assert pickle.loads(dumps(halting(0.25))) == halting(0.25)  # of an importable module
+    assert b"cloudpickle" not in dumps(halting(0.25))
     measure = CWLA(C="inst(2)", A=spec, max_rel=3)
     again = pickle.loads(dumps(measure))
     assert again == measure
@@ -376,12 +378,6 @@ def test_a_measure_carries_its_function_to_a_fresh_process(dumps, tmp_path):
     measure = CWLA(C=a_notebooks_function()(0.5), A="erg", max_rel=1)
     lines = in_a_fresh_process(dumps(measure), tmp_path)
     assert lines == [f"{measure} 0.625", "travelling(0.25)", "C='travelling(2)': p must be a number in [0, 1)."]
-
-
-def test_functions_of_an_importable_module_are_pickled_by_name():
-    spec = halting(0.25)
-    assert pickle.loads(pickle.dumps(spec)) == spec
-    assert b"cloudpickle" not in pickle.dumps(spec)
 
 
 def test_pickled_functions_do_not_take_newer_names():

@@ -14,7 +14,7 @@ from pyterrier_cwla.behaviour.simulation.simulator import simulate
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.measures.named import measure_of
 from tests.support.messages import refused
-from tests.support.strategies import gains, numbers
+from tests.support.strategies import numbers
 
 #: Distributions of the time of leaving in scipy.
 LAWS = {
@@ -115,15 +115,8 @@ def test_infinite_mean_times_are_errors_for_unseen_items(C, unseen):
 
 
 BUDGETS = st.one_of(st.integers(1, 30), numbers(0.001, 40))
-EFFORTS = st.one_of(st.sampled_from([0.0, 0.3, 1.0, 2.0, 50.0]), numbers(0, 12))
+COSTS = st.one_of(st.sampled_from([0.0, 0.3, 1.0, 2.0, 50.0]), numbers(0, 12))
 MEASURES = [f"{name}(T={{}},{{}})" for name in ("GainWithin", "PrecisionWithin", "RecallWithin", "GainPerCost")]
-
-
-@st.composite
-def items(draw, least=1, most=8):
-    """Return gains and efforts of the items of one list."""
-    r = draw(gains(most, least))
-    return r, draw(st.lists(EFFORTS, min_size=len(r), max_size=len(r)))
 
 
 def V(r, e, T, partial=False):
@@ -150,10 +143,10 @@ def test_shares_of_readers():
         assert V([1, 1], [4, 0], 3, partial)[0].tolist() == [0.75 * partial, 0]
 
 
-@given(items(), BUDGETS, st.sampled_from(["etg", "erg"]))
+@given(st.lists(st.tuples(numbers(0, 1), COSTS), min_size=1, max_size=8), BUDGETS, st.sampled_from(["etg", "erg"]))
 def test_a_share_of_the_users_is_a_share_of_the_item(listed, T, A):
     """If all users read the part of the last item that fits, for this part of its gain, the score is the same."""
-    r, e = listed
+    r, e = zip(*listed)
     shares, said = V(r, e, T, True)
     assume(said.expected_effort > 0)
     cut = [share * gain for share, gain in zip(shares, r, strict=True)]
