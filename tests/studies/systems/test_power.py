@@ -228,7 +228,8 @@ def test_queries_that_runs_do_not_answer_are_counted():
 @pytest.mark.slow
 def test_pictures_show_the_numbers_that_stand_beside_them(study):
     for name, picture in study.pictures().items():
-        ax = picture.draw(Figure().subplots())
+        ax = picture.draw(given := Figure().subplots())
+        assert ax is given
         assert "15 pairs of 6 runs, 12 topics" in " ".join(ax.get_title(loc="left").split())
         if name == "power":
             assert [tick.get_text() for tick in ax.get_yticklabels()] == picture.data["measure"].tolist()
