@@ -628,6 +628,8 @@ def test_commands_that_are_wrong(files, says):
         "compare qrels.txt runs --confidence 2": "--confidence 2.0 must be between 0 and 1",
         "compare qrels.txt runs --resamples 0": "--resamples 0 must be a whole number",
         "compare qrels.txt runs --seed -1": "--seed -1 must be a whole number",
+        "compare qrels.txt runs -m AP --no-baseline --test t": "--test has no effect with --no-baseline: leave out one of them.",
+        "compare qrels.txt runs -m AP --no-baseline --correction holm": "--correction has no effect with --no-baseline: leave out",
         "simulate qrels.txt runs -m RR --reading foo": "--reading foo is no distribution of reading times",
         "measures rbpp": "nothing has the name 'rbpp'. Near: 'rbp'",
         "measures zzzz": "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all names.",

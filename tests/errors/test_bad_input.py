@@ -145,6 +145,7 @@ WRONG = [
     ({"q": {1: 1}}, A_RUN, ": convert each of them with str() on both sides."),
     ({"q": {b"a": 1}}, A_RUN, ": convert each of them with .decode() on both sides."),
     (GOOD_QRELS, "run.txt", "the run must be a DataFrame, a dict of dicts or named tuples, not "),
+    (GOOD_QRELS, [("301", "a", 1.0)], "the run must be a DataFrame, a dict of dicts or named tuples, not a list of tuples."),
 ]  # fmt: skip
 
 
