@@ -376,7 +376,8 @@ class _FlatLists:
         """Return the first numbers of some lists, of shape [lists × width], with 0 after the end of a list."""
         column = np.arange(width)
         inside = column < self.n[lists][:, None]
-        return np.append(self.flat, 0.0)[np.where(inside, self._start[lists][:, None] + column, -1)]
+        places = np.where(inside, self._start[lists][:, None] + column, -1)
+        return np.append(self.flat, 0.0).astype(float, copy=False)[places]
 
     @cached_property
     def _start(self) -> Array:
