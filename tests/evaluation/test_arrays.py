@@ -1,13 +1,13 @@
 """Scores of rankings given as arrays: accepted forms, and errors for invalid input."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, continuation, score
-from pyterrier_cwla.evaluation import residual
 from tests.support.messages import refused
 
 RBP = {"C": "rbp(0.5)", "A": "erg"}
@@ -21,60 +21,40 @@ def test_one_list_many_lists_matrices_and_frames():
         assert score(many, **RBP).tolist() == [0.5, 0.25]
     assert score([[1], [], [0, 0, 1]], **RBP).tolist() == [0.5, 0, 0.125]
     assert score([3, 0, 1], max_rel=3, **RBP) == score([3, 0, 1], gain="linear", max_rel=3, **RBP)
+    assert score([1, None, np.nan], **RBP) == 0.5
+    # 1, 1.0 and True are equal keys of a dict.
+    assert score([0, 1], cutoff=1, **RBP) == score([0, 1], end=1, **RBP) == 0
+    for wrong in ({"cutoff": True}, {"end": True}, {"C": True, "A": "erg"}):
+        refused(lambda wrong=wrong: score([0, 1], **RBP | wrong))
 
 
-@pytest.mark.parametrize("kind", [int, np.uint8, np.float16, np.float32, np.longdouble, list])
-@pytest.mark.parametrize("options", [
-    dict(C="ap2", A="avg", gain="binary"), dict(C="dcg", A="etg", norm="ideal", gain="exponential", max_rel=3),
-    dict(C="inst(2)", A="erg", end="stop", max_rel=2), dict(C="rbp(0.5)", A="erg", efforts=[[1, 2, 1], [2, 0, 2]], unseen=1),
-    dict(C="ap2", A="avg", norm="mean", judged=[[1, 2, 1], [2, 0, 0]]),
-])  # fmt: skip
-def test_numbers_of_any_type_score_as_floats(options, kind):
-    def of_kind(numbers, kind):
-        return numbers if kind is list else np.array(numbers, kind)
-
-    grades = [[0, 2, 1], [1, 0, 0]]
-    found, wanted = (
-        score(of_kind(grades, k), **{n: of_kind(v, k) if isinstance(v, list) else v for n, v in options.items()})
-        for k in (kind, float)
-    )
-    np.testing.assert_array_equal(found, wanted)
-    assert found.dtype == float
-
-
-@pytest.mark.parametrize("options", [
+MATRIX = "a matrix"  # with a number for each item
+OPTIONS = [
     dict(C="rbp(0.8)", A="erg"), dict(C="inst(2)", A="avg", max_rel=2), dict(C="ap2", A="avg", gain="binary"),
-    dict(C="dcg", A="etg", norm="ideal", end="stop"), dict(C="rr", A="err", norm="mean", max_rel=2), dict(C="ap1", A="max", cutoff=3),
+    dict(C="dcg", A="etg", norm="ideal", end="stop", gain="exponential", max_rel=2), dict(C="ap1", A="max", cutoff=3),
+    dict(C="rr", A="err", norm="mean", max_rel=2), dict(C="ap2", A="avg", norm="mean", judged=MATRIX),
     dict(C="decay(4)", A="etg", effort="by_grade({0: 2, 1: 3, 2: 5})", norm="ideal", max_rel=2),
-])  # fmt: skip
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_matrix_scores_as_its_rows_do_to_the_last_bit(options, whole):
+    dict(C="decay(4)", A="erg", end="stop", norm="ideal", efforts=MATRIX), dict(C="rbp(0.5)", A="erg", efforts=MATRIX, unseen=1),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_matrix_of_any_type_scores_as_its_rows_do_to_the_last_bit():
     rng = np.random.default_rng(2)
-    matrix = rng.integers(0, 3, (60, 9)).astype(float)
-    if not whole:
-        matrix[rng.random(matrix.shape) < 0.2] = np.nan
-    many = score(matrix, **options)
-    np.testing.assert_array_equal(many, [score(row, **options) for row in matrix])
-    np.testing.assert_array_equal(many, score([row.tolist() for row in matrix], **options))
-    if whole:
-        np.testing.assert_array_equal(many, score(matrix.astype(int), **options))
-
-
-def test_efforts_may_be_a_matrix_or_lists():
-    rng = np.random.default_rng(3)
-    gains, efforts = rng.integers(0, 2, (20, 6)), rng.uniform(1, 5, (20, 6))
-    options = dict(C="decay(4)", A="erg", end="stop", norm="ideal")
-    lists = score(gains.tolist(), efforts=efforts.tolist(), **options)
-    np.testing.assert_array_equal(score(gains, efforts=efforts, **options), lists)
-    for row in range(20):
-        assert score(gains[row], efforts=efforts[row], **options) == lists[row]
-
-
-def test_odd_numbers_of_a_matrix_are_named_by_row():
-    for odd in (-1, np.inf, -np.inf):
-        gains = np.ones((3, 4))
-        gains[1, 2] = odd
-        refused(lambda gains=gains: score(gains, "AP"), "finite numbers of 0 or more in rank order; see list 1")
+    grades = rng.integers(0, 3, (20, 9))
+    holes = np.where(rng.random(grades.shape) < 0.2, np.nan, grades)
+    kinds = [int, np.uint8, np.float16, np.float32, np.longdouble, float, list]
+    for options in OPTIONS:
+        more = {name: rng.integers(0, 3, grades.shape) for name, value in options.items() if value is MATRIX}
+        for matrix, some_kinds in ((grades, kinds), (holes, [float, list])):
+            numbers = {"grades": matrix, **more}
+            rows = [options | {name: one[row].astype(float) for name, one in numbers.items()} for row in range(20)]
+            expected = [score(**row) for row in rows]
+            for kind in some_kinds:
+                given = {name: one.tolist() if kind is list else one.astype(kind) for name, one in numbers.items()}
+                found = score(**options | given)
+                np.testing.assert_array_equal(found, expected, f"{options}, {kind}")
+                assert found.dtype == float
 
 
 def traced(call):
@@ -95,23 +75,17 @@ def test_ideals_of_many_different_grades_need_no_table():
     assert peak < 40 * gains.nbytes
 
 
-@pytest.mark.parametrize("options", [
-    dict(C="dcg", A="etg", norm="ideal"), dict(C="rr", A="err", norm="ideal"), dict(C="cascade(0.9)", A="avg"),
-])  # fmt: skip
-def test_a_matrix_takes_less_than_four_times_its_memory(options):
+def test_a_matrix_takes_less_than_four_times_its_memory():
     """Chunks are smaller if sums after the list have many nodes, and no view outlives its chunk."""
     rng = np.random.default_rng(0)
     grades = (rng.random((8000, 40)) < 0.2) * rng.integers(1, 4, (8000, 40))
-    score(grades[:1], gain="exponential", max_rel=3, **options)
-    assert traced(lambda: score(grades, gain="exponential", max_rel=3, **options))[1] < 4 * grades.nbytes
+    for C, A, norm in (("dcg", "etg", "ideal"), ("rr", "err", "ideal"), ("cascade(0.9)", "avg", "none")):
+        call = partial(score, C=C, A=A, norm=norm, gain="exponential", max_rel=3)
+        call(grades[:1])
+        assert traced(lambda: call(grades))[1] < 4 * grades.nbytes  # noqa: B023
 
 
-def test_unjudged_items_gain_nothing_and_count_in_the_residual():
-    assert score([1, None, np.nan], **RBP) == 0.5
-    assert residual([1, None, 0], **RBP) == pytest.approx(0.25 + 0.125)
-
-
-@pytest.mark.parametrize(("gains", "options", "message"), [
+ERRORS = [
     ([1, -1], {**RBP, "max_rel": 1}, "gains must be finite numbers of 0 or more"),
     ([1, -1], {**RBP, "gain": "raw"}, "gains must be finite numbers of 0 or more"),
     ([1, np.inf], RBP, "gains must be finite numbers in rank order"),
@@ -128,33 +102,39 @@ def test_unjudged_items_gain_nothing_and_count_in_the_residual():
     ([1], {**RBP, "k": 3}, "no option 'k'"),
     ([2], {"C": "rr", "A": "err"}, "for gains of at most 1, and a gain is 2: use gain="),
     ([[1], [1]], {**RBP, "judged": [[1]]}, "judged has 1 lists for 2 rankings"),
-])  # fmt: skip
-def test_what_cannot_be_scored(gains, options, message):
-    refused(lambda: score(gains, **options), message)
+    ([[1, 1], [1, -1]], {"measure": "AP"}, "finite numbers of 0 or more in rank order; see list 1"),
+    (np.diag([1, np.inf]), {"measure": "AP"}, "finite numbers of 0 or more in rank order; see list 1"),
+    ([1], {}, "give a measure, as in score([1, 0, 1], 'nDCG@10'), or C= and A="),
+    ([1], {"C": "rr"}, "A= is missing: give a measure"),
+    ([1], {"measure": "AP", "C": "rr"}, "give a measure, or C= and A=, not both"),
+    ([1], {"measure": "AP", "max_rel": 3}, "max_rel= belongs to C= and A=: give the measure its parameters"),
+    ([1], {"measure": "TBG", "length": [3]}, "no option 'length'. Near: 'lengths'"),
+    ([1], {"C": "rr", "A": "err", "lengths": [5]}, "lengths= needs a measure that reads them"),
+    ([1], {"measure": "TBG"}, "TBG needs lengths=, the number of words of each item"),
+    ([1], {"measure": "TBG", "lengths": [5, 6]}, "lengths must have one number for each item"),
+    ([1], {"measure": "TBG", "lengths": [None]}, "lengths must have one number for each item"),
+    ([1], {"measure": "TBG(norm='ideal')", "lengths": [5], "judged": [1, 1]}, "leave judged= out"),
+    ([1], {"measure": "alpha_nDCG@5"}, "is not defined by lists of grades: it reads intents, scores, or a table"),
+    ([1], {"measure": TBG(lengths={"a": 5}), "lengths": [5]}, "pass lengths= to score, not to the measure"),
+    ([1], {"measure": "NERR8(max_rel=1)@5", "judged": [[1], [1]]}, "judged has 2 lists for 1 rankings"),
+    ([1], {"measure": "INST(max_rel=1)", "judged": [1, 2]}, "a grade of 2 is above max_rel=1: give max_rel=2"),
+    ([1], {"measure": "nDCGG"}, "no measure 'nDCGG'. Near: 'nDCG'"),
+]
 
 
-def test_a_users_function_that_fails_is_named():
+def test_what_cannot_be_scored():
+    for gains, options, message in ERRORS:
+        refused(partial(score, gains, **options), message)
+
+
+def test_functions_of_users_that_fail_read_what_changes_or_are_defined_again():
+    """Metrics from texts are cached, and the functions of users are not."""
+
     @continuation
     def scalar(view):
         return 0.9 if view.r > 0 else 0.5
 
     refused(lambda: score([1, 0, 1], C="scalar", A="etg"), "C='scalar' fails: The truth value")
-
-
-def test_a_users_function_may_read_what_changes():
-    patience = {"now": 0.5}
-
-    @continuation
-    def moody(view):
-        return patience["now"]
-
-    assert score([1, 1, 1], C="moody", A="erg") == pytest.approx(0.875)
-    patience["now"] = 0.9
-    assert score([1, 1, 1], C="moody", A="erg") == pytest.approx(0.1 * (1 + 0.9 + 0.81))
-
-
-def test_functions_that_are_defined_again_by_name():
-    """Metrics from texts are cached, and the functions of users are not."""
     for stays in (0.5, 0.25):
 
         @continuation
@@ -163,13 +143,13 @@ def test_functions_that_are_defined_again_by_name():
 
         assert score([0, 1], C="leaving_soon", A="erg") == pytest.approx(stays * (1 - stays))
 
+    @continuation
+    def moody(view):
+        return stays
 
-def test_options_of_several_types():
-    """1, 1.0 and True are equal keys of a dict."""
-    found = [score([0, 1], cutoff=1, **RBP), score([0, 1], end=1, **RBP)]
-    assert found == [0, 0]
-    for wrong in ({"cutoff": True}, {"end": True}, {"C": True, "A": "erg"}):
-        refused(lambda wrong=wrong: score([0, 1], **RBP | wrong))
+    for stays in (0.5, 0.9):
+        expected = (1 - stays) * (1 + stays + stays**2)
+        assert score([1, 1, 1], C="moody", A="erg") == pytest.approx(expected)
 
 
 def test_measures_of_lists_of_grades():
@@ -183,24 +163,3 @@ def test_measures_of_lists_of_grades():
     seconds = 4.4 + 0.64 * (0.018 * 100 + 7.8)  # of a relevant document of 100 words
     of_two = 0.64 * 0.77 * (1 + 2 ** (-seconds / 60))
     assert score([1, 1], "TBG(half_life=60)", lengths=[100, 250]) == pytest.approx(of_two, abs=1e-12)
-
-
-@pytest.mark.parametrize(("given", "message"), [
-    ({}, "give a measure, as in score([1, 0, 1], 'nDCG@10'), or C= and A="),
-    ({"C": "rr"}, "A= is missing: give a measure"),
-    ({"measure": "AP", "C": "rr"}, "give a measure, or C= and A=, not both"),
-    ({"measure": "AP", "max_rel": 3}, "max_rel= belongs to C= and A=: give the measure its parameters"),
-    ({"measure": "TBG", "length": [3]}, "no option 'length'. Near: 'lengths'"),
-    ({"C": "rr", "A": "err", "lengths": [5]}, "lengths= needs a measure that reads them"),
-    ({"measure": "TBG"}, "TBG needs lengths=, the number of words of each item"),
-    ({"measure": "TBG", "lengths": [5, 6]}, "lengths must have one number for each item"),
-    ({"measure": "TBG", "lengths": [None]}, "lengths must have one number for each item"),
-    ({"measure": "TBG(norm='ideal')", "lengths": [5], "judged": [1, 1]}, "leave judged= out"),
-    ({"measure": "alpha_nDCG@5"}, "is not defined by lists of grades: it reads intents, scores, or a table"),
-    ({"measure": TBG(lengths={"a": 5}), "lengths": [5]}, "pass lengths= to score, not to the measure"),
-    ({"measure": "NERR8(max_rel=1)@5", "judged": [[1], [1]]}, "judged has 2 lists for 1 rankings"),
-    ({"measure": "INST(max_rel=1)", "judged": [1, 2]}, "a grade of 2 is above max_rel=1: give max_rel=2"),
-    ({"measure": "nDCGG"}, "no measure 'nDCGG'. Near: 'nDCG'"),
-])  # fmt: skip
-def test_measures_that_lists_of_grades_do_not_define(given, message):
-    refused(lambda: score([1], **given), message)
