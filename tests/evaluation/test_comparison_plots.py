@@ -53,28 +53,32 @@ def test_differences_are_sorted_and_add_up_to_that_of_the_table(found):
     np.testing.assert_allclose(apart["difference"], apart["system 2"] - apart["system 1"], atol=1e-12)
     swapped = found.differences("system 1", "system 2", "AP")
     assert swapped["difference"].sum() == pytest.approx(-apart["difference"].sum())
-
-
-def test_rounding_errors_are_ties():
-    qrels = {q: {"a": 1, "b": 0} for q in "12"}
+    qrels = {q: {"a": 1, "b": 0} for q in "12"}  # rounding errors are ties
     one, other = ({q: {"a": 2.0, "b": float(x)} for q in "12"} for x in (1, 3))
     found = compare(qrels, {"one": one, "other": other}, ["AP"])
     object.__setattr__(found, "by_query", found.by_query + np.array([[0.0], [0.0], [0.5 - 1e-16], [0.5]]))
     assert found.differences("one", "other")["difference"].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    (("sistem 1", "system 2"), "no run 'sistem 1' in the comparison. Near: 'system 1'"),
-    (("system 1", "other"), "no run 'other' in the comparison."),
-    (("system 1", "system 2", "nDCG"), "no measure 'nDCG' in the comparison. Near: 'nDCG@10'"),
-    (("system 1", "system 1"), "'system 1' is given twice"),
-])  # fmt: skip
-def test_unknown_names_have_near_ones(found, given, message):
-    for method in (found.differences, found.plot_topics):
-        refused(partial(method, *given), BadParameter, message)
+def test_unknown_names_and_topics_that_do_not_fit(found):
+    for given, message in (
+        (("sistem 1", "system 2"), "no run 'sistem 1' in the comparison. Near: 'system 1'"),
+        (("system 1", "other"), "no run 'other' in the comparison."),
+        (("system 1", "system 2", "nDCG"), "no measure 'nDCG' in the comparison. Near: 'nDCG@10'"),
+        (("system 1", "system 1"), "'system 1' is given twice"),
+    ):
+        for method in (found.differences, found.plot_topics):
+            refused(partial(method, *given), BadParameter, message)
+    for topics, message in (
+        ({"q99": "text"}, "topics= has none of the queries of the comparison"),
+        (pd.DataFrame({"qid": ["1"], "text": ["x"]}), "needs qid and query"),
+        (["x"], "topics= takes texts by query id"),
+    ):
+        refused(partial(found.plot_topics, "system 2", "system 1", topics=topics), BadParameter, message)
 
 
-def test_where_less_is_better_the_lowest_is_bold(found):
+@pytest.mark.slow
+def test_the_best_is_bold_and_of_many_runs_a_notebook_shows_the_best(found):
     for measure in found.measures:
         bold = [run for (run, name), cell in found.cells().items() if name == measure and cell.bold]
         assert bold == ranked(found, measure)[:1]
@@ -84,17 +88,9 @@ def test_where_less_is_better_the_lowest_is_bold(found):
     assert found.about["better"] == {"nDCG@10": "higher", "AP": "higher", "seconds for ten": "lower"}
     assert "Bold: the highest; of seconds for ten the lowest, since less is better." in found.to_latex()
     assert "Bold: the lowest, since less is better." in generated(2, measures=[SECONDS]).to_latex()
-
-
-@pytest.mark.slow
-def test_numbers_of_documents_have_no_best():
-    found = generated(3, measures=["NumRet", "NumRet(rel=1)"])
-    assert {name for (_, name), cell in found.cells().items() if cell.bold} == {"NumRet(rel=1)"}
+    counts = generated(3, measures=["NumRet", "NumRet(rel=1)"])  # of NumRet, no number is the best
+    assert {name for (_, name), cell in counts.cells().items() if cell.bold} == {"NumRet(rel=1)"}
     assert "Bold" not in generated(2, measures=["NumRet"]).to_latex()
-
-
-@pytest.mark.slow
-def test_of_many_runs_a_notebook_shows_the_best():
     found = generated(35, queries=5, measures=["AP", SECONDS], baseline="system 24")
     page = found._repr_html_()
     shown = re.findall(r"<th><span>(system \d+)</span>", page)
@@ -118,7 +114,7 @@ def labels(ax):
 
 
 @pytest.mark.slow
-def test_panels_have_the_scores_and_marks_of_the_table(found):
+def test_panels_have_the_scores_marks_and_intervals_of_the_table(found):
     axes = found.plot().axes
     order = ranked(found, "nDCG@10")
     for ax, measure in zip(axes, found.measures, strict=True):
@@ -131,36 +127,27 @@ def test_panels_have_the_scores_and_marks_of_the_table(found):
     assert "less is better" in axes[2].get_title("left")
     assert "compared with system 1" in axes[0].figure.get_suptitle()
     assert_readable(axes[0].figure)
-
-
-def test_bars_are_intervals_of_differences_at_the_scores(found):
     ax = found.plot(["AP"]).axes[0]
     rows = found.table[found.table.measure == "AP"].set_index("run").loc[ranked(found, "AP")]
     drawn = [segment[:, 0] for segment in ax.collections[0].get_segments() if len(segment)]
     expected = rows[["difference_low", "difference_high"]].dropna() + rows.loc["system 1", "score"]
     np.testing.assert_allclose(drawn, expected)
-
-
-@pytest.mark.slow
-def test_without_a_baseline_bars_are_intervals_of_scores():
-    found = generated(3, measures=["AP"], baseline=False)
-    ax = found.plot().axes[0]
-    rows = found.table.set_index("run").loc[ranked(found, "AP"), ["score_low", "score_high"]]
+    without = generated(3, measures=["AP"], baseline=False)
+    ax = without.plot().axes[0]
+    rows = without.table.set_index("run").loc[ranked(without, "AP"), ["score_low", "score_high"]]
     np.testing.assert_allclose([one[:, 0] for one in ax.collections[0].get_segments()], rows)
     assert "compared" not in ax.figure.get_suptitle()
-    assert_readable(ax.figure)
 
 
 @pytest.mark.slow
-def test_a_measure_keeps_its_colour_where_others_are_left_out(found):
-    colours = [ax.lines[-1].get_color() for ax in found.plot().axes]
-    assert [found.plot([measure]).axes[0].lines[-1].get_color() for measure in found.measures] == colours
-    assert len(set(colours)) == 3
-
-
 def test_only_chosen_runs_and_measures_are_shown_and_the_first_measure_sorts(found):
-    for measure in found.measures:
-        assert [label.split("\n")[0] for label in labels(found.plot(measure).axes[0])] == ranked(found, measure)
+    """A measure keeps its colour where others are left out."""
+    colours = [ax.lines[-1].get_color() for ax in found.plot().axes]
+    assert len(set(colours)) == 3
+    for measure, colour in zip(found.measures, colours, strict=True):
+        ax = found.plot(measure).axes[0]
+        assert [label.split("\n")[0] for label in labels(ax)] == ranked(found, measure)
+        assert ax.lines[-1].get_color() == colour
     assert labels(found.plot(["AP"], ["system 3"]).axes[0]) == ["system 3"]
     refused(lambda: found.plot(runs=["x"]), BadParameter, "no run 'x' in the comparison")
     refused(lambda: found.plot("P"), BadParameter, "no measure 'P' in the comparison")
@@ -168,40 +155,43 @@ def test_only_chosen_runs_and_measures_are_shown_and_the_first_measure_sorts(fou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [3.3, 7.0])
-def test_forty_systems_with_long_names_can_be_read(width):
+def test_many_runs_equal_runs_and_odd_names_can_be_read():
     made = collection(0, queries=6, lengths=True)
     names = [f"run_{number}.of-some-group_and.its-$ensemble$ {number}" for number in range(40)]
     runs = {name: made.run.assign(score=made.run.score + number) for number, name in enumerate(names)}
     found = compare(made.qrels, runs, ["AP", LONG, "RR", "P@5"], names[3], resamples=100)
-    assert_readable(found.plot(width=width))
+    figures = [found.plot(width=width) for width in (3.3, 7.0)] + [generated(1).plot()]
+    for queries in (3, 31, 32):
+        made = collection(0, queries=queries)
+        found = compare(made.qrels, {"a": made.run, "b": made.run}, ["AP"], "a", resamples=100)
+        ax = found.plot_topics("a", "b")
+        assert "equal 100 %" in title(ax)
+        figures += [found.plot(), ax.figure]
+    found = compare(made.qrels, {"$a_b": made.run, "c\x1b": made.run.assign(score=1.0)}, ["AP"], "$a_b", resamples=100)
+    figures += [found.plot(), found.plot_topics("$a_b", "c\x1b", topics={"2": "$\\alpha \x00"}).figure]
+    for figure in figures:
+        assert_readable(figure)
+        assert "\x1b" not in "".join(text.get_text() for text in figure.findobj(pyplot.Text))
 
 
 @pytest.mark.slow
-def test_one_run_and_equal_scores_can_be_drawn():
-    made = collection(0)
-    same = compare(made.qrels, {"a": made.run, "b": made.run}, ["AP"], "a", resamples=100)
-    for found in (generated(1), same):
-        assert_readable(found.plot())
-
-
-@pytest.mark.slow
-def test_infinite_scores_are_written_and_not_drawn(found):
+def test_infinite_scores_are_written_and_undefined_differences_counted(found):
     runs = found._runs.copy()
     row = (runs.measure == "seconds for ten") & (runs.run == "system 2")
     runs.loc[row, [name for name in runs if name.startswith("score")]] = np.inf
     ax = replace(found, _runs=runs).plot("seconds for ten").axes[0]
     assert [text for text in texts(ax) if "∞" in text]
     assert_readable(ax.figure)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["plot", "plot_pairs", "plot_wins", "plot_topics"])
-def test_plots_are_saved_and_return_a_figure_of_panels_or_axes(found, tmp_path, name):
-    runs = ("system 2", "system 1") if name == "plot_topics" else ()
-    drawn = getattr(found, name)(*runs, path=tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-    assert isinstance(drawn, pyplot.Figure if name == "plot" else pyplot.Axes)
+    values = found.by_query.copy()
+    values.iloc[:3] = np.inf
+    values.loc[[("system 1", qid) for qid in found.about["query_ids"][:2]]] = np.inf
+    changed = replace(found, by_query=values)
+    ax = changed.plot_topics("system 1", "system 0", "AP")
+    assert len(ax.patches) == len(found.about["query_ids"]) - 3
+    assert "undefined" in ax.get_title("left")
+    values.loc["system 1"] = np.inf
+    ask = partial(changed.plot_topics, "system 1", "system 0", "AP")
+    refused(ask, BadParameter, "has a finite difference for no topic")
 
 
 @pytest.mark.slow
@@ -217,9 +207,7 @@ def test_bars_are_the_differences_and_the_title_counts_them(found):
     assert "← system 1 better | system 2 better →" in ax.get_xlabel()
     assert f"mean {difference.mean():+.3g}" in ax.get_xlabel()
     assert_readable(ax.figure)
-
-
-def test_where_less_is_better_the_lower_one_wins_and_numbers_of_documents_have_no_best(found):
+    # The lower one wins where less is better; numbers of documents have no best.
     apart = found.differences("system 2", "system 1", "seconds for ten")["difference"]
     ax = found.plot_topics("system 2", "system 1", "seconds for ten")
     assert f"system 2 better {100 * (apart < 0).mean():.0f} % ({(apart < 0).sum()})" in title(ax)
@@ -235,31 +223,18 @@ TEXTS = {str(q): f"a long question of the kind that people ask, number {q}" for 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("topics", [
-    TEXTS,
-    pd.Series(TEXTS),
-    pd.DataFrame({"qid": TEXTS.keys(), "query": TEXTS.values()}),
-    pd.DataFrame({"query_id": [*map(int, TEXTS)], "query": TEXTS.values()}),
-])  # fmt: skip
-def test_topics_have_names_in_all_forms(found, topics):
-    ax = found.plot_topics("system 2", "system 1", topics=topics)
-    shown = texts(ax)
-    assert all(text.startswith(qid + "  a long question of") and text.endswith("…")
-               for text, qid in zip(shown, found.differences("system 2", "system 1").index, strict=True))  # fmt: skip
-    assert_readable(ax.figure)
-
-
-@pytest.mark.parametrize(("topics", "message"), [
-    ({"q99": "text"}, "topics= has none of the queries of the comparison"),
-    (pd.DataFrame({"qid": ["1"], "text": ["x"]}), "needs qid and query"),
-    (["x"], "topics= takes texts by query id"),
-])  # fmt: skip
-def test_topics_that_do_not_fit_are_an_error(found, topics, message):
-    refused(lambda: found.plot_topics("system 2", "system 1", topics=topics), BadParameter, message)
-
-
-@pytest.mark.slow
-def test_of_many_topics_the_outermost_have_names():
+def test_topics_have_names_in_all_forms_and_of_many_the_outermost_have(found):
+    for topics in (
+        TEXTS,
+        pd.Series(TEXTS),
+        pd.DataFrame({"qid": TEXTS.keys(), "query": TEXTS.values()}),
+        pd.DataFrame({"query_id": [*map(int, TEXTS)], "query": TEXTS.values()}),
+    ):
+        ax = found.plot_topics("system 2", "system 1", topics=topics)
+        for text, qid in zip(texts(ax), found.differences("system 2", "system 1").index, strict=True):
+            assert text.startswith(f"{qid}  a long question of")
+            assert text.endswith("…")
+        assert_readable(ax.figure)
     found = generated(2, queries=120, measures=["AP"])
     apart = found.differences("system 0", "system 1")
     ax = found.plot_topics("system 0", "system 1")
@@ -270,50 +245,15 @@ def test_of_many_topics_the_outermost_have_names():
 
 @pytest.mark.slow
 def test_half_a_column_is_enough(found):
-    for height in (5, 2.5, 1.9):  # fewer names in less height
+    """With fewer names in less height; small figures without a layout are laid out."""
+    for height in (5, 2.5, 1.9):
         _, ax = pyplot.subplots(figsize=(3.3, height), layout="constrained")
         assert found.plot_topics("system 2", "system 1", topics=TEXTS, ax=ax) is ax
         assert_readable(ax.figure)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("queries", [3, 31, 32])
-def test_few_topics_and_equal_ones_can_be_drawn(queries):
-    made = collection(0, queries=queries)
-    found = compare(made.qrels, {"a": made.run, "b": made.run}, ["AP"], resamples=100)
-    ax = found.plot_topics("a", "b")
-    assert "equal 100 %" in title(ax)
-    assert_readable(ax.figure)
-
-
-def test_undefined_differences_are_counted_and_not_drawn(found):
-    values = found.by_query.copy()
-    values.iloc[:3] = np.inf
-    values.loc[[("system 1", qid) for qid in found.about["query_ids"][:2]]] = np.inf
-    changed = replace(found, by_query=values)
-    ax = changed.plot_topics("system 1", "system 0", "AP")
-    assert len(ax.patches) == len(found.about["query_ids"]) - 3
-    assert "undefined" in ax.get_title("left")
-    values.loc["system 1"] = np.inf
-    ask = partial(changed.plot_topics, "system 1", "system 0", "AP")
-    refused(ask, BadParameter, "has a finite difference for no topic")
-
-
-@pytest.mark.slow
-def test_texts_of_users_are_harmless():
-    made = collection(0, queries=4)
-    found = compare(made.qrels, {"$a_b": made.run, "c\x1b": made.run.assign(score=1.0)}, ["AP"], "$a_b", resamples=100)
-    for figure in (found.plot(), found.plot_topics("$a_b", "c\x1b", topics={"2": "$\\alpha \x00"}).figure):
-        assert_readable(figure)
-        assert "\x1b" not in "".join(text.get_text() for text in figure.findobj(pyplot.Text))
-
-
-@pytest.mark.slow
-def test_small_figures_without_layout_are_laid_out():
     made = collection(0, queries=8)
     names = ["the_system_with_a_long_name_A", "the_system_with_a_long_name_B"]
-    found = compare(made.qrels, dict(zip(names, (made.run, made.run.assign(score=1.0)))), ["AP"], resamples=100)
+    long = compare(made.qrels, dict(zip(names, (made.run, made.run.assign(score=1.0)))), ["AP"], resamples=100)
     figure, ax = pyplot.subplots(figsize=(3.3, 4))
-    found.plot_topics(*names, ax=ax)
+    long.plot_topics(*names, ax=ax)
     assert_readable(figure)
     assert "the_syste…ng_name_B better" in " ".join(ax.get_xlabel().split())

@@ -1,6 +1,8 @@
 """Estimates by a machine's judgments that people's correct: formulas, coverage, and tables."""
 
+import json
 import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -37,16 +39,17 @@ def by_loop(h, m, everywhere, these):
     return lam, mean_h + lam * (mean_all - mean_m), math.sqrt(variance)
 
 
-@pytest.mark.parametrize("these", [False, True])
-def test_estimates_are_those_of_plain_sums(these):
+def test_estimates_are_those_of_plain_sums_and_of_prediction_powered_inference():
+    """Weights stand for probabilities of being sampled: a topic that was chosen with half of it counts as two."""
     h, m, everywhere = scores()
-    found = estimated(h, m, everywhere, these=these)
-    wanted = np.array([by_loop(*(one.tolist() for one in row), these) for row in zip(h, m, everywhere)])
-    assert np.column_stack([found.weight, found.mean, found.error]) == pytest.approx(wanted, rel=1e-12)
-
-
-def test_equals_prediction_powered_inference_on_disjoint_topics():
-    """λ of disjoint topics, λ·m̄_others + mean(h − λ·m), is λ/(1 + n/N_others) of a part of all topics."""
+    for these in (False, True):
+        found = estimated(h, m, everywhere, these=these)
+        wanted = np.array([by_loop(*(one.tolist() for one in row), these) for row in zip(h, m, everywhere)])
+        assert np.column_stack([found.weight, found.mean, found.error]) == pytest.approx(wanted, rel=1e-12)
+    share = np.array([2.0] + [1.0] * 11) / 13
+    twice = np.column_stack([h[:, :1], h]), np.column_stack([m[:, :1], m])
+    assert estimated(h, m, everywhere, share).mean == pytest.approx(estimated(*twice, everywhere).mean)
+    # On disjoint topics, λ·m̄_others + mean(h − λ·m) is λ/(1 + n/N_others) of a part of all topics.
     h, m, everywhere = scores(rows=1)
     n, others = h.shape[1], everywhere[:, h.shape[1] :]
     lam = 0.31
@@ -62,33 +65,17 @@ def test_equals_prediction_powered_inference_on_disjoint_topics():
     assert ours.mean[0] == pytest.approx(float(np.ravel(theirs)[0]), rel=1e-12)
 
 
-def test_a_machine_that_says_nothing_has_no_weight():
-    h, _, _ = scores(rows=1)
-    constant = np.ones((1, 40))
-    found = estimated(h, constant[:, :12], constant)
-    assert (found.weight[0], found.mean[0]) == (0, pytest.approx(h.mean()))
-    assert found.p[0] == pytest.approx(2 * t(10).sf(abs(h.mean() / found.error[0])))
-
-
-def test_weights_stand_for_probabilities_of_being_sampled():
-    """A topic that was chosen with half the probability counts as two."""
-    h, m, everywhere = scores(rows=1)
-    share = np.array([2.0] + [1.0] * 11) / 13
-    twice = np.column_stack([h[:, :1], h]), np.column_stack([m[:, :1], m])
-    assert estimated(h, m, everywhere, share).mean == pytest.approx(estimated(*twice, everywhere).mean)
-
-
-@pytest.mark.parametrize("value", [1.0, 1 / 3])
-@pytest.mark.parametrize("n", [11, 20, 24])
-def test_equal_scores_have_no_spread(n, value):
-    """The mean of n equal floats may differ from them in the last digit."""
-    h = scores(n=n, rows=1)[0]
-    machine = np.full((1, n), value)
-    found = estimated(h, machine, np.column_stack([machine, [[0.7] * 9]]))
-    assert found.weight[0] == 0
-    assert found.error[0] == pytest.approx(h.std() / math.sqrt(n - 2))
-    constant = estimated(machine, h, np.column_stack([h, h]))
-    assert (constant.error[0], constant.worth[0], constant.p[0]) == (0, n, 0)
+def test_equal_scores_have_no_spread():
+    """The mean of n equal floats may differ from them in the last digit. A machine that says nothing has no weight."""
+    for value, n in product((1.0, 1 / 3), (11, 20, 24)):
+        h = scores(n=n, rows=1)[0]
+        machine = np.full((1, n), value)
+        found = estimated(h, machine, np.column_stack([machine, [[0.7] * 9]]))
+        assert (found.weight[0], found.mean[0]) == (0, pytest.approx(h.mean()))
+        assert found.error[0] == pytest.approx(h.std() / math.sqrt(n - 2))
+        assert found.p[0] == pytest.approx(2 * t(n - 2).sf(abs(h.mean() / found.error[0])))
+        constant = estimated(machine, h, np.column_stack([h, h]))
+        assert (constant.error[0], constant.worth[0], constant.p[0]) == (0, n, 0)
 
 
 @pytest.mark.slow
@@ -125,7 +112,8 @@ def collection(topics=40, judged=24, seed=2):
     return people, machine, runs
 
 
-def test_tables_have_the_form_of_compare(capsys):
+def test_tables_and_plots_have_the_form_of_those_of_compare():
+    """Bars of differences are drawn at their own place: a difference with its own weight is not that of the scores."""
     people, machine, runs = collection()
     found = corrected(people, machine, runs, ["nDCG@5", "RR"])
     assert found.runs == ["one", "two", "three"]
@@ -135,8 +123,16 @@ def test_tables_have_the_form_of_compare(capsys):
     assert "Means over 40 topics by the machine's judgments, corrected by people's of 24" in text
     assert "Student's t, 22 degrees of freedom" in text
     assert "t-test of the corrected differences" in text
-    assert "\\caption" in found.to_latex()
-    assert len(found.plot().axes) == 2
+    latex = found.to_latex(layout="list")
+    assert "\\caption" in latex
+    assert "nan" not in latex
+    assert "d\\_z is the mean of the differences of the topics that people judged" in latex
+    figure = found.plot()
+    assert "mean over 40 topics" in figure.get_suptitle()
+    for ax, measure in zip(figure.axes, found.measures, strict=True):
+        drawn = sorted(x for line in ax.lines[1:] for x in line.get_xdata())
+        differences = found.table[found.table["measure"] == measure]["difference"].fillna(0)
+        assert drawn == pytest.approx(sorted(found.scores.loc["one", measure] + differences))
     table = found.table.set_index(["run", "measure"])
     pairs = corrected(people, machine, runs, ["nDCG@5"], pairs=True).table.set_index(["run", "baseline"])
     assert table.loc[("three", "nDCG@5"), "difference"] == pairs.loc[("three", "one"), "difference"]
@@ -148,12 +144,16 @@ def test_all_pairs_and_a_common_weight():
     pairs = corrected(people, machine, runs, ["nDCG@5"], pairs=True, common=True)
     difference = pairs.table.set_index(["run", "baseline"])["difference"]
     assert difference["three", "one"] == pytest.approx(difference["three", "two"] + difference["two", "one"])
-    assert difference["two", "one"] == pytest.approx(
-        pairs.scores.loc["two", "nDCG@5"] - pairs.scores.loc["one", "nDCG@5"]
-    )
+    mean = pairs.scores["nDCG@5"]
+    assert difference["two", "one"] == pytest.approx(mean["two"] - mean["one"])
     assert pairs.table[["wins", "ties", "losses"]].sum(axis=1).tolist() == [24, 24, 24]
     assert "topics" in pairs.to_latex(layout="list")
     assert pairs.plot_pairs() is not None
+    del runs["three"]  # of two runs, a common weight is that of their difference
+    own, common = (corrected(people, machine, runs, ["nDCG@5"], common=common) for common in (False, True))
+    columns = ["difference", "difference_low", "difference_high", "p_corrected"]
+    assert common.table[columns].iloc[1].tolist() == own.table[columns].iloc[1].tolist()
+    assert common.scores.diff().iloc[1, 0] == pytest.approx(own.table["difference"][1])
 
 
 def test_odd_inputs_are_read():
@@ -170,51 +170,12 @@ def test_odd_inputs_are_read():
     pd.testing.assert_frame_equal(found, wanted)
     runs["two"] = {topic: scores for topic, scores in runs["two"].items() if topic not in ("1", "30", "31")}
     assert "two (3)." in str(corrected(people, machine, runs, ["nDCG@5"]))
-
-
-def test_differences_that_are_rounding_errors_are_none():
-    people, machine, runs = collection()
-    runs = {"one": runs["one"], "shifted": {t: {d: s + 1 for d, s in run.items()} for t, run in runs["one"].items()}}
-    with pytest.warns(CWLAWarning, match="fewer than 10"):
-        found = corrected(people, machine, runs, ["RBP(rel=1)"]).table
-    assert found["p_corrected"].iloc[1] == 1
-    h, m, _ = scores(n=30, N=30)
-    assert estimated(h - h.mean(axis=1, keepdims=True), m, m, these=True).p.tolist() == [1, 1, 1]
-
-
-def test_bars_of_differences_are_drawn_at_their_own_place():
-    """A difference with its own weight is not that of the scores."""
-    found = corrected(*collection(), ["nDCG@5"])
-    figure = found.plot()
-    assert "mean over 40 topics" in figure.get_suptitle()
-    drawn = sorted(x for line in figure.axes[0].lines[1:] for x in line.get_xdata())
-    middle = found.scores.loc["one", "nDCG@5"] + found.table["difference"].fillna(0)
-    assert drawn == pytest.approx(sorted(middle))
-
-
-def test_baselines_have_empty_cells():
-    latex = corrected(*collection(), ["nDCG@5"]).to_latex(layout="list")
-    assert "nan" not in latex
-    assert "d\\_z is the mean of the differences of the topics that people judged" in latex
-
-
-def test_a_common_weight_of_two_runs_is_that_of_their_difference():
-    people, machine, runs = collection()
-    del runs["three"]
-    own, common = (corrected(people, machine, runs, ["nDCG@5"], common=common) for common in (False, True))
-    columns = ["difference", "difference_low", "difference_high", "p_corrected"]
-    assert common.table[columns].iloc[1].tolist() == own.table[columns].iloc[1].tolist()
-    assert common.scores.diff().iloc[1, 0] == pytest.approx(own.table["difference"][1])
-
-
-def test_a_machine_with_another_scale_has_its_own_measures():
-    people, machine, runs = collection()
     people = {topic: {d: 2 * grade for d, grade in judged.items()} for topic, judged in people.items()}
-    found = corrected(people, machine, runs, ["RBP(rel=2)"], machine_measures=["RBP(rel=1)"])
+    found = corrected(people, machine, runs, ["RBP(rel=2)"], machine_measures=["RBP(rel=1)"])  # of its own scale
     assert found.table["topics_of_difference"].dropna().min() > 24
 
 
-def test_few_topics_are_warned_of():
+def test_few_topics_are_warned_of_and_rounding_errors_are_no_differences():
     people, machine, runs = collection(judged=12)
     with pytest.warns(CWLAWarning, match="People judged 12 topics: with fewer than 20"):
         found = corrected(people, machine, runs, ["nDCG@5"])
@@ -222,6 +183,13 @@ def test_few_topics_are_warned_of():
     same = {"one": runs["one"], "copy": runs["one"] | {"0": runs["two"]["0"]}}
     with pytest.warns(CWLAWarning, match="differ on fewer than 10 of these topics for copy and one"):
         corrected(*collection()[:2], same, ["nDCG@5"])
+    people, machine, runs = collection()  # differences that are rounding errors
+    runs = {"one": runs["one"], "shifted": {t: {d: s + 1 for d, s in run.items()} for t, run in runs["one"].items()}}
+    with pytest.warns(CWLAWarning, match="fewer than 10"):
+        found = corrected(people, machine, runs, ["RBP(rel=1)"]).table
+    assert found["p_corrected"].iloc[1] == 1
+    h, m, _ = scores(n=30, N=30)
+    assert estimated(h - h.mean(axis=1, keepdims=True), m, m, these=True).p.tolist() == [1, 1, 1]
 
 
 def test_settings_that_are_refused():
@@ -244,11 +212,10 @@ def test_settings_that_are_refused():
 def test_the_command(prints, says, tmp_path):
     people, machine, runs = collection()
     for name, judged in (("people", people), ("machine", machine)):
-        lines = [f"{topic} 0 {d} {grade}" for topic, one in judged.items() for d, grade in one.items()]
-        (tmp_path / name).write_text("\n".join(lines))
+        (tmp_path / f"{name}.json").write_text(json.dumps(judged))
     rows = [(name, topic, d, s) for name, run in runs.items() for topic, one in run.items() for d, s in one.items()]
     pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"]).to_parquet(tmp_path / "runs.parquet")
-    paths = tmp_path / "people", tmp_path / "runs.parquet", "--machine", tmp_path / "machine"
+    paths = tmp_path / "people.json", tmp_path / "runs.parquet", "--machine", tmp_path / "machine.json"
     found = prints("correct", *paths, "-m", "nDCG@5", "--baseline", "two", "--these-topics")
     assert "no others" in found
     wanted = corrected(people, machine, runs, ["nDCG@5"], "two", population="these topics").table

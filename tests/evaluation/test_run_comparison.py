@@ -5,14 +5,11 @@ import itertools
 import json
 import operator
 import re
-import shutil
-import subprocess
-import sys
 import warnings
 from fractions import Fraction
 from functools import partial
-from html.parser import HTMLParser
 from math import inf, nan, sqrt
+from xml.etree import ElementTree
 
 import ir_measures
 import numpy as np
@@ -22,20 +19,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from pyterrier_cwla import __version__
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, CWLAWarning, UnknownSpec
 from pyterrier_cwla.evaluation import significance
 from pyterrier_cwla.evaluation.driver import evaluate
 from pyterrier_cwla.evaluation.run_comparison import compare
 from pyterrier_cwla.studies import discriminative_power
-from tests.support.generated import collection, harmless
+from tests.support.generated import collection, harmless, write_trec
 from tests.support.messages import refused
 
 stats = pytest.importorskip("scipy.stats")
 multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
+smf = pytest.importorskip("statsmodels.formula.api")
 
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "TBG"]
 TESTED = tuple(significance.PAIRED_TESTS)
-
 SIZE = ir_measures.define_byquery(lambda qrels, run: len(run), name="Size")  # another provider computes it
 
 
@@ -68,7 +66,7 @@ def found():
     return compare(QRELS, RUNS, MEASURES, baseline="a", seed=7)
 
 
-def test_scores_are_those_of_evaluate():
+def test_scores_are_those_of_evaluate_and_about_has_what_to_report(found):
     """Means, sums of counts and geometric means are equal to the last bit."""
     measures = [*MEASURES, "NumRel", "NumRet", "GeometricMean(measure='AP')"]
     table = quickly(QRELS, RUNS, measures, baseline=False).table
@@ -76,19 +74,43 @@ def test_scores_are_those_of_evaluate():
     pd.testing.assert_frame_equal(wide[measures], evaluate(QRELS, RUNS, measures), check_names=False, check_exact=True)
     assert list(table.columns) == ["run", "measure", "score", "score_low", "score_high"]
     assert list(zip(table.run, table.measure)) == list(itertools.product(RUNS, measures))
+    about = found.about
+    assert about["version"] == __version__
+    assert about["query_ids"] == list(dict.fromkeys(QRELS.query_id))
+    assert (about["queries"], about["seed"], about["baseline"], about["alpha"]) == (19, 7, "a", 0.05)
+    assert compare(QRELS, RUNS, {"time": "TBG"}).about["measures"] == {"time": "TBG"}
+    json.dumps(about)
+
+
+TOTALS = {
+    "NumRet(rel=1)": np.sum,
+    "GeometricMean(measure='AP')": lambda logarithms, **how: np.exp(np.mean(logarithms, **how)),
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("queries", [5, 12, 20, 60])
-def test_p_values_are_those_of_scipy_called_one_by_one(queries):
-    """Cases: fewer than 13 queries, zeros and ties, more than 50 queries."""
+def test_numbers_are_those_of_scipy_and_of_loops_over_the_same_resamples(queries, monkeypatch):
+    """Cases: fewer than 13 queries, zeros and ties, more than 50 queries. Geometric means are tested on logarithms."""
     qrels, runs = frames(queries)
-    scores = by_query(qrels, runs)
-    table = quickly(qrels, runs, MEASURES, baseline="b", seed=3, resamples=999).table
-    for row in compared(table, "b").itertuples():
+    measures = [*MEASURES, *TOTALS]
+    scores = by_query(qrels, runs, measures)
+    if queries == 20:  # resamples are drawn some at a time
+        monkeypatch.setattr(significance, "_CELLS", 19 * 37)
+    table = quickly(qrels, runs, measures, baseline="b", seed=3, resamples=999, confidence=0.9).table
+    drawn = np.random.default_rng(3).integers(0, queries - 1, (999, queries - 1))
+    for row in table.itertuples():
+        total = TOTALS.get(row.measure, np.mean)
         one, base = (scores[run][row.measure].to_numpy() for run in (row.run, "b"))
+        means, of_base = (np.array([total(values[some]) for some in drawn]) for values in (one, base))
+        assert row.score == pytest.approx(total(one))
+        assert (row.score_low, row.score_high) == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])), abs=1e-9)
+        if row.run == "b":
+            continue
+        assert row.difference == pytest.approx(total(one) - total(base), abs=1e-12)
+        found = (row.difference_low, row.difference_high)
+        assert found == pytest.approx(tuple(np.quantile(means - of_base, [0.05, 0.95])), abs=1e-9)
         d = np.round(one - base, 12)
-        assert row.p_t == pytest.approx(stats.ttest_rel(one, base).pvalue, rel=1e-9)
         d_without_zeros = d[d != 0]
         wilcoxon = stats.wilcoxon(d_without_zeros).pvalue if len(d_without_zeros) > 1 else 1.0
         assert row.p_wilcoxon == pytest.approx(wilcoxon, rel=1e-9)
@@ -97,8 +119,8 @@ def test_p_values_are_those_of_scipy_called_one_by_one(queries):
             vectorized=True, alternative="greater", rng=np.random.default_rng(3),
         ).pvalue  # fmt: skip
         assert row.p_randomisation == pytest.approx(permuted, abs=1e-12)
-        assert row.effect == pytest.approx(stats.ttest_rel(one, base).statistic / sqrt(len(d)), rel=1e-9)
-        assert row.difference == pytest.approx(one.mean() - base.mean(), abs=1e-12)
+        t_test = stats.ttest_rel(one, base)
+        assert (row.p_t, row.effect) == pytest.approx((t_test.pvalue, t_test.statistic / sqrt(len(d))), rel=1e-9)
 
 
 def loop_over_signs(values):
@@ -113,80 +135,21 @@ def mean_ranks(values):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
-def test_exact_tests_are_plain_loops_over_all_signs(seed):
-    """The differences include zeros, ties and values that cancel."""
-    d = np.random.default_rng(seed).integers(-3, 4, (5, 9)) / 8
-    p = significance.randomisation_test(d, 1000, seed=0)
-    assert p == pytest.approx([loop_over_signs(one) for one in d], abs=1e-12)
-    ranks = [np.sign(one[one != 0]) * mean_ranks(np.abs(one[one != 0]).tolist()) for one in d]
-    assert significance.wilcoxon_test(d) == pytest.approx([loop_over_signs(one) for one in ranks], abs=1e-12)
-
-
-def test_signs_are_random_only_where_there_are_too_many():
+def test_exact_tests_are_plain_loops_over_all_signs():
+    """The differences include zeros, ties and values that cancel. Signs are random only where there are too many."""
+    for seed in range(6):
+        d = np.random.default_rng(seed).integers(-3, 4, (5, 9)) / 8
+        p = significance.randomisation_test(d, 1000, seed=0)
+        assert p == pytest.approx([loop_over_signs(one) for one in d], abs=1e-12)
+        ranks = [np.sign(one[one != 0]) * mean_ranks(np.abs(one[one != 0]).tolist()) for one in d]
+        assert significance.wilcoxon_test(d) == pytest.approx([loop_over_signs(one) for one in ranks], abs=1e-12)
     d = np.random.default_rng(0).normal(0.3, 1, (4, 10))
     exact = significance.randomisation_test(d, 2**10, seed=0)
     assert (exact == significance.randomisation_test(d, 2**10, seed=1)).all()
     random = significance.randomisation_test(d, 2**10 - 1, seed=0)
     assert (random != exact).any()
     assert random == pytest.approx(exact, abs=0.1)
-
-
-def drawn_signs(n, resamples, seed):
-    """Return the signs that scipy draws."""
-    drawn = []
-    stats.permutation_test(
-        (np.ones(n),), lambda signs, axis: drawn.append(signs) or signs.sum(axis), permutation_type="samples",
-        n_resamples=resamples, vectorized=True, rng=np.random.default_rng(seed),
-    )  # fmt: skip
-    observed, *random = drawn
-    assert observed.tolist() == [1] * n
-    return np.concatenate(random)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_p_of_random_signs_counts_the_observed_ones(seed):
-    """Phipson and Smyth (2010), section 4: p = (b + 1)/(m + 1), two-sided; b of m draws are at least as extreme."""
-    d = np.random.default_rng(seed).integers(-8, 9, (5, 20)) / 16
-    signs = drawn_signs(20, 300, seed)
-    expected = []
-    for one in d:
-        sums = [sum(s * v for s, v in zip(drawn, one)) for drawn in signs.tolist()]
-        expected.append((sum(abs(total) >= abs(sum(one)) for total in sums) + 1) / 301)
-    assert significance.randomisation_test(d, 300, seed).tolist() == pytest.approx(expected, abs=1e-15)
-
-
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("n", [4, 20, 200])
-def test_where_the_mean_difference_is_0_every_sign_is_as_large(n, seed):
-    d = np.repeat(np.random.default_rng(7).random((3, n // 2)), 2, axis=1) * np.tile([1, -1], n // 2)
-    d[2] = 0
-    for differences in (d, significance.without_noise(d / 3, 1.0)):
-        assert significance.randomisation_test(differences, 150, seed).tolist() == [1.0] * 3
-
-
-@pytest.mark.parametrize("digit", [5, 15, 25])
-def test_equal_sums_tie_wherever_they_are_cut_off(digit):
-    """Equal sums whose last digit is 5 are rounded alike, whatever the order of addition."""
-    rng = np.random.default_rng(digit)
-    d = np.round(rng.random((50, 6)), 3)
-    d[:, 0] += digit * 1e-11  # the eleventh digit of the sum is 5
-    expected = [loop_over_signs([round(v * 1e13) for v in one]) for one in d.tolist()]
-    assert significance.randomisation_test(d, 64, seed=0) == pytest.approx(expected, abs=1e-15)
-
-
-@pytest.mark.parametrize(("queries", "resamples"), [(2, 100), (6, 100), (7, 100), (30, 100), (30, 999)])
-def test_the_lowest_p_is_that_of_differences_that_are_all_alike(queries, resamples):
-    """Of all signs, the observed ones and their negation are as extreme; of random signs, only the observed ones."""
-    signs, lowest = significance.lowest_p_of_randomisation(queries, resamples)
-    assert signs == ("all signs" if 2**queries <= resamples else "random signs")
-    p = significance.randomisation_test(np.ones((1, queries)), resamples, seed=0)
-    assert p == lowest if signs == "all signs" or queries == 30 else p >= lowest
-
-
-def test_wilcoxon_decides_between_exact_and_approximate_for_each_comparison_alone():
-    """scipy decides once per array, so a single tie would make every p-value approximate."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(0)  # scipy decides once per array, so a single tie would make all p approximate
     clean, tied = rng.normal(0.2, 1, 20), np.repeat(rng.normal(0.2, 1, 10), 2)
     zeros = np.append(clean[:17], np.zeros(3))
     p = significance.wilcoxon_test(np.stack([clean, tied, zeros]))
@@ -196,13 +159,58 @@ def test_wilcoxon_decides_between_exact_and_approximate_for_each_comparison_alon
     assert p[2] == stats.wilcoxon(clean[:17], **exact).pvalue
 
 
+def test_p_of_random_signs_counts_the_observed_ones_and_is_lowest_if_all_differences_are_alike():
+    """Phipson and Smyth (2010), section 4: p = (b + 1)/(m + 1), two-sided; b of m draws are at least as extreme.
+
+    scipy draws the same signs, after the observed ones.
+    """
+    for seed in range(3):
+        d, drawn = np.random.default_rng(seed).integers(-8, 9, (5, 20)) / 16, []
+        stats.permutation_test(
+            (np.ones(20),), lambda signs, axis: drawn.append(signs) or signs.sum(axis), permutation_type="samples",  # noqa: B023
+            n_resamples=300, vectorized=True, rng=np.random.default_rng(seed),
+        )  # fmt: skip
+        signs, expected = np.concatenate(drawn[1:]).tolist(), []
+        for one in d:
+            sums = [sum(s * v for s, v in zip(of_one, one)) for of_one in signs]
+            expected.append((sum(abs(total) >= abs(sum(one)) for total in sums) + 1) / 301)
+        assert significance.randomisation_test(d, 300, seed).tolist() == pytest.approx(expected, abs=1e-15)
+    for queries, resamples in ((2, 100), (6, 100), (7, 100), (30, 100), (30, 999)):
+        signs, lowest = significance.lowest_p_of_randomisation(queries, resamples)
+        assert signs == ("all signs" if 2**queries <= resamples else "random signs")
+        p = significance.randomisation_test(np.ones((1, queries)), resamples, seed=0)
+        assert p == lowest if signs == "all signs" or queries == 30 else p >= lowest
+
+
+@pytest.mark.slow
+def test_where_the_mean_difference_is_0_every_sign_is_as_large():
+    for n, seed in itertools.product((4, 20, 200), range(20)):
+        d = np.repeat(np.random.default_rng(7).random((3, n // 2)), 2, axis=1) * np.tile([1, -1], n // 2)
+        d[2] = 0
+        for differences in (d, significance.without_noise(d / 3, 1.0)):
+            assert significance.randomisation_test(differences, 150, seed).tolist() == [1.0] * 3
+
+
+def test_equal_sums_tie():
+    """Equal sums whose last digit is 5 are rounded alike, and 1/3 + 1/3 and 2/3 tie although their floats differ."""
+    for digit in (5, 15, 25):
+        d = np.round(np.random.default_rng(digit).random((50, 6)), 3)
+        d[:, 0] += digit * 1e-11  # the eleventh digit of the sum is 5
+        expected = [loop_over_signs([round(v * 1e13) for v in one]) for one in d.tolist()]
+        assert significance.randomisation_test(d, 64, seed=0) == pytest.approx(expected, abs=1e-15)
+    parts = np.random.default_rng(1).integers(-4, 5, (6, 8))
+    expected = [loop_over_signs(one) for one in parts]
+    for part in (0.2, 1 / 3, 1 / 7):
+        d = significance.without_noise(parts * part * 7.3, 7.3)
+        assert significance.randomisation_test(d, 1000, seed=0) == pytest.approx(expected, abs=1e-12)
+
+
+P_VALUES = st.sampled_from([0.0, 0.003, 0.01, 0.04, 0.5, 1.0, nan]) | st.floats(0, 1, allow_subnormal=False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("correction", significance.CORRECTIONS)
-@given(
-    st.lists(
-        st.sampled_from([0.0, 0.003, 0.01, 0.04, 0.5, 1.0, nan]) | st.floats(0, 1, allow_subnormal=False), min_size=1
-    )
-)
+@given(st.lists(P_VALUES, min_size=1))
 def test_corrections_are_those_of_statsmodels(correction, p):
     with np.errstate(divide="ignore"):
         expected = multipletests(p, method=correction)[1]
@@ -213,124 +221,34 @@ def test_corrections_are_those_of_statsmodels(correction, p):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_corrected_p_values_keep_the_shape_and_need_no_statsmodels(monkeypatch):
-    monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
-    found = significance.corrected(np.array([[0.01, 0.04], [0.03, 0.01]]), "holm")
-    np.testing.assert_allclose(found, [[0.04, 0.06], [0.06, 0.04]])
-
-
 @pytest.mark.slow
 def test_corrections_are_over_runs_and_measures_together():
+    """The same run twice differs in nothing: differences are 0 and p-values 1, without warnings or NaN."""
+    runs = {"a": RUNS["a"], "again": RUNS["a"].sample(frac=1, random_state=0), "b": RUNS["b"]}
     for name in (None, *significance.CORRECTIONS):
-        found = quickly(QRELS, RUNS, [*MEASURES, "NumRel"], baseline="a", correction=name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = quickly(QRELS, runs, [*MEASURES, "NumRel"], baseline="a", correction=name)
         rows = compared(found.table, "a")
         assert len(rows) == 2 * (len(MEASURES) + 1) == found.about["comparisons"]
         for test in TESTED:
             with np.errstate(divide="ignore"):
                 expected = rows[f"p_{test}"] if name is None else multipletests(rows[f"p_{test}"], method=name)[1]
             assert rows[f"p_{test}_corrected"].tolist() == pytest.approx([*expected], abs=1e-12)
+        rows = rows[rows.run == "again"]
+        assert (rows[["difference", "difference_low", "difference_high", "effect"]] == 0).all(axis=None)
+        assert (rows[[c for c in rows if c.startswith("p_")]] == 1).all(axis=None)
 
 
-@pytest.mark.slow
-def test_intervals_are_those_of_a_plain_loop_over_the_same_resamples():
-    scores = by_query()
-    n = len(scores["a"])
-    table = quickly(QRELS, RUNS, MEASURES, baseline="a", resamples=400, seed=5, confidence=0.9).table
-    drawn = np.random.default_rng(5).integers(0, n, (400, n))
-    for row in table.itertuples():
-        one, base = (scores[run][row.measure].to_numpy() for run in (row.run, "a"))
-        means = [np.mean([one[q] for q in queries]) for queries in drawn]
-        assert (row.score_low, row.score_high) == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])), abs=1e-9)
-        if row.run != "a":
-            means = [np.mean([one[q] - base[q] for q in queries]) for queries in drawn]
-            found = (row.difference_low, row.difference_high)
-            assert found == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])), abs=1e-9)
-
-
-@pytest.mark.slow
-def test_counts_are_sums_with_intervals_of_sums():
-    named = {"retrieved": "NumRet(rel=1)", "share": "P@5"}
-    table = compare(QRELS, RUNS, named, baseline="a").table.set_index(["run", "measure"])
-    counts = {run: of_run["NumRet(rel=1)"].to_numpy() for run, of_run in by_query(measures=["NumRet(rel=1)"]).items()}
-    n, row = len(counts["a"]), table.loc["b", "retrieved"]
-    assert row.difference == counts["b"].sum() - counts["a"].sum()
-    drawn = np.random.default_rng(0).integers(0, n, (10_000, n))
-    d = (counts["b"] - counts["a"])[drawn].sum(axis=1)
-    assert (row.difference_low, row.difference_high) == pytest.approx(tuple(np.quantile(d, [0.025, 0.975])), abs=1e-6)
-
-
-@pytest.mark.slow
-def test_geometric_means_are_compared_on_their_logarithms():
-    measure = "GeometricMean(measure='AP')"
-    logs = {run: of_run[measure].to_numpy() for run, of_run in by_query(measures=[measure]).items()}
-    row = compare(QRELS, RUNS, [measure], baseline="a").table.set_index("run").loc["b"]
-    gm = {run: np.exp(values.mean()) for run, values in logs.items()}
-    assert row.score == pytest.approx(gm["b"])
-    assert row.difference == pytest.approx(gm["b"] - gm["a"])
-    n = len(logs["a"])
-    drawn = np.random.default_rng(0).integers(0, n, (10_000, n))
-    of_resamples = {run: np.exp(values[drawn].mean(axis=1)) for run, values in logs.items()}
-    ends = [np.quantile(of_resamples["b"], 0.025), np.quantile((of_resamples["b"] - of_resamples["a"]), 0.975)]
-    assert [row.score_low, row.difference_high] == pytest.approx(ends, abs=1e-9)
-    assert row.p_t == pytest.approx(stats.ttest_rel(logs["b"], logs["a"]).pvalue)
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_table():
-    one, same, other = (quickly(QRELS, RUNS, MEASURES, baseline="a", seed=seed, resamples=500) for seed in (1, 1, 2))
-    pd.testing.assert_frame_equal(one.table, same.table, check_exact=True)
-    assert one.about == same.about
-    assert (one.table.score_low != other.table.score_low).any()
-    assert (compared(one.table, "a").p_randomisation != compared(other.table, "a").p_randomisation).any()
-    assert (compared(one.table, "a").p_t == compared(other.table, "a").p_t).all()
-
-
-@pytest.mark.slow
-def test_how_many_are_resampled_at_a_time_changes_nothing(monkeypatch, found):
-    monkeypatch.setattr(significance, "_CELLS", 19 * 37)
-    pd.testing.assert_frame_equal(compare(QRELS, RUNS, MEASURES, baseline="a", seed=7).table, found.table)
-
-
-@pytest.mark.slow
-def test_the_same_run_twice_differs_in_nothing():
-    """Differences are 0 and p-values 1, without warnings or NaN."""
-    runs = {"a": RUNS["a"], "again": RUNS["a"].sample(frac=1, random_state=0), "b": RUNS["b"]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for correction in ("holm", "sidak", "holm-sidak", "fdr_by"):
-            table = quickly(QRELS, runs, MEASURES, baseline="a", correction=correction).table
-            rows = table[table.run == "again"]
-            assert (rows[["difference", "difference_low", "difference_high", "effect"]] == 0).all(axis=None)
-            assert (rows[[c for c in rows if c.startswith("p_")]] == 1).all(axis=None)
-
-
-def test_noise_in_the_last_bit_is_no_difference():
-    """1/3 − 1/12 and 0.7 − 0.45 both equal 1/4, but their floats differ."""
+def test_equal_differences_and_noise_in_the_last_bit():
+    """1/3 − 1/12 and 0.7 − 0.45 both equal 1/4, but their floats differ. A matrix product may sum equal rows apart."""
     raw = np.array([[1 / 3 - 1 / 12, 0.7 - 0.45, 0.1 - 0.35]])
     assert len(set(np.abs(raw[0]))) == 3
     assert np.abs(significance.without_noise(raw, 0.7)).tolist() == [[0.25, 0.25, 0.25]]
     d = significance.without_noise(np.full((1, 20), 0.1 + 0.2) - 0.3, 0.3)
     assert (significance.t_test(d), significance.wilcoxon_test(d), significance.effect_sizes(d)) == (1, 1, 0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", [0.2, 1 / 3, 1 / 7])
-def test_equal_sums_of_different_differences_tie(part):
-    """Sums such as 1/3 + 1/3 and 2/3 tie as in integer arithmetic, even where their floats differ."""
-    parts = np.random.default_rng(1).integers(-4, 5, (6, 9))
-    d = significance.without_noise(parts * part * 7.3, 7.3)
-    p = significance.randomisation_test(d, 1000, seed=0)
-    assert p == pytest.approx([loop_over_signs(one) for one in parts], abs=1e-12)
-
-
-def test_equal_runs_have_equal_intervals_to_the_last_bit():
-    """A matrix product may sum equal rows in different orders."""
     scores = np.tile(np.random.default_rng(0).random(43) / 3, (7, 1))
-    ends = significance.intervals(scores, lambda means: means - means[0], 0.95, 1001, seed=0)
-    assert not np.any(ends)
-
-
-def test_the_same_difference_everywhere_is_infinitely_sure_for_t_only():
+    assert not np.any(significance.intervals(scores, lambda means: means - means[0], 0.95, 1001, seed=0))
     d = np.full((1, 6), -0.25)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -339,14 +257,7 @@ def test_the_same_difference_everywhere_is_infinitely_sure_for_t_only():
         assert significance.wilcoxon_test(d) == significance.randomisation_test(d, 100, 0) == 2 / 2**6
 
 
-def test_a_baseline_is_not_compared_with_itself(found):
-    own = found.table[found.table.run == "a"]
-    compared_columns = [c for c in found.table if not c.startswith(("run", "measure", "score"))]
-    assert own[compared_columns].isna().all(axis=None)
-    assert compared(found.table, "a").notna().all(axis=None)
-
-
-def test_queries_that_a_run_does_not_answer_score_0():
+def test_queries_without_results_score_0_and_two_queries_are_enough():
     short = RUNS["b"][RUNS["b"].query_id.isin(["2", "3", "4"])]
     found = quickly(QRELS, {"a": RUNS["a"], "short": short}, ["AP"], baseline="a")
     scores = by_query(measures=["AP"])["b"].AP
@@ -355,9 +266,8 @@ def test_queries_that_a_run_does_not_answer_score_0():
     assert found.about["unanswered"] == {"a": 1, "short": len(scores) - 3}
     assert found.about["correction"] is None
     assert "Topics that a run does not answer score 0: a (1), short (16)." in found.notes()
-
-
-def test_two_queries_are_enough_and_one_is_not():
+    with pytest.warns(CWLAWarning, match=r"AP\(rel=9\): no document is relevant, since the highest grade .* is 3\."):
+        quickly(QRELS, RUNS, ["AP", "AP(rel=9)"])
     two = quickly(QRELS[QRELS.query_id.isin(["2", "3"])], RUNS, ["AP"], baseline="a")
     assert two.table.notna().sum().sum() == 3 * 5 + 2 * (4 + 2 * len(TESTED))
     assert (compared(two.table, "a").p_randomisation >= 2 / 2**2).all()
@@ -365,68 +275,68 @@ def test_two_queries_are_enough_and_one_is_not():
     refused(lambda: quickly(QRELS[QRELS.query_id == "2"], RUNS, ["AP"]), BadJudgments, says)
 
 
-def written(run, path, tag):
-    """Write a run in TREC format."""
-    path.write_text("".join(f"{r.query_id} Q0 {r.doc_id} 1 {r.score} {tag}\n" for r in run.itertuples()))
+ERRORS = [  # of class BadParameter unless another is named
+    ({"baseline": "A"}, "baseline='A' is no run. Near: 'a'."),
+    ({"baseline": "x"}, "baseline='x' is no run. Available: a, b, c."),
+    ({"baseline": ["a", "q"]}, "baseline='q' is no run"),
+    ({"baseline": []}, "there is no pair of runs to compare: give at least one baseline"),
+    ({"baseline": RUNS["a"]}, "baseline= is a DataFrame, and must be the name of a run, or several names"),
+    ({"baseline": {"a": RUNS["a"]}}, "baseline= is a dict, and must be the name of a run, or several names"),
+    ({"test": "wilcoxson"}, "test='wilcoxson' is no test. Near: 'wilcoxon'."),
+    ({"test": ["t"]}, "test=['t'] is no test"),
+    ({"test": "tukey"}, "test='tukey' tests all pairs of runs together: give pairs=True, or choose another test."),
+    ({"baseline": ["a"], "test": "randomised_hsd"}, "test='randomised_hsd' tests all pairs of runs together"),
+    ({"pairs": True, "test": "hsd"}, f"test='hsd' is no test. Available: {', '.join(sorted(significance.TESTS))}"),
+    ({"pairs": True, "baseline": "a"}, "give baseline= or pairs=True, not both"),
+    ({"pairs": True, "least": -1}, "least=-1"),
+    ({"pairs": True, "least": nan}, "least=nan must be a number of 0 or more"),
+    ({"pairs": True, "least": "x"}, "least='x' must be a number of 0 or more"),
+    ({"pairs": "yes"}, "pairs='yes' must be True or False"),
+    ({"pairs": True, "runs": {"a": RUNS["a"]}}, "at least two runs"),
+    ({"correction": "Holms"}, "'Holms' is no correction. Near: 'holm', 'holm-sidak', 'hommel'."),
+    ({"confidence": 95}, "confidence=95 must be between 0 and 1"),
+    ({"resamples": 10}, "resamples=10 must be a whole number from 100"),
+    ({"seed": None}, "seed=None must be a whole number"),
+    ({"qrels": RUNS, "runs": QRELS}, "the judgments are runs by name: judgments are given first", BadJudgments),
+    ({"qrels": RUNS}, "the judgments are tables by name, as runs are: judgments are given first", BadJudgments),
+    ({"measures": []}, "measures is empty"),
+    ({"measures": ["AQ"]}, "no measure 'AQ'", CWLAError),
+    ({"runs": {}}, "there is no run", BadRun),
+    ({"runs": {"a": RUNS["a"]}, "baseline": "a"}, "'a' is the only run"),
+    ({"runs": {"a": RUNS["a"], "x": {"301": {"d1": 1.0}}}}, "x: none of the 19 judged topics", BadRun),
+]
 
 
-def test_what_to_report_stands_in_about(found):
-    import pyterrier_cwla
-
-    about = found.about
-    assert about["version"] == pyterrier_cwla.__version__
-    assert about["query_ids"] == list(dict.fromkeys(QRELS.query_id))
-    assert (about["queries"], about["seed"], about["baseline"], about["alpha"]) == (19, 7, "a", 0.05)
-    assert compare(QRELS, RUNS, {"time": "TBG"}).about["measures"] == {"time": "TBG"}
-    json.dumps(about)
-
-
-@pytest.mark.parametrize(("given", "error", "message"), [
-    ({"baseline": "A"}, BadParameter, "baseline='A' is no run. Near: 'a'."),
-    ({"baseline": "x"}, BadParameter, "baseline='x' is no run. Available: a, b, c."),
-    ({"test": "wilcoxson"}, BadParameter, "test='wilcoxson' is no test. Near: 'wilcoxon'."),
-    ({"correction": "Holms"}, BadParameter, "'Holms' is no correction. Near: 'holm', 'holm-sidak', 'hommel'."),
-    ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
-    ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number from 100"),
-    ({"seed": None}, BadParameter, "seed=None must be a whole number"),
-    ({"qrels": RUNS, "runs": QRELS}, BadJudgments, "the judgments are runs by name: judgments are given first"),
-    ({"qrels": RUNS}, BadJudgments, "the judgments are tables by name, as runs are: judgments are given first"),
-    ({"measures": []}, BadParameter, "measures is empty"),
-    ({"measures": ["AQ"]}, CWLAError, "no measure 'AQ'"),
-    ({"runs": {}}, BadRun, "there is no run"),
-    ({"runs": {"a": RUNS["a"]}, "baseline": "a"}, BadParameter, "'a' is the only run"),
-    ({"runs": {"a": RUNS["a"], "x": {"301": {"d1": 1.0}}}}, BadRun, "x: none of the 19 judged topics"),
-])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
-def test_what_is_wrong_is_said(given, error, message):
-    refused(lambda: compare(**{"qrels": QRELS, "runs": RUNS, "measures": ["AP"], **given}), error, message)
+def test_what_is_wrong_is_said():
+    for more, message, *error in ERRORS:
+        ask = partial(compare, **{"qrels": QRELS, "runs": RUNS, "measures": ["AP"], **more})
+        refused(ask, message, *(error or [BadParameter]))
+    found = compare(QRELS, {name: RUNS[name] for name in "ab"}, ["AP"], pairs=True, resamples=100)
+    refused(lambda: found.wide("RR"), BadParameter, "no measure 'RR' in the comparison")
+    refused(lambda: found.wide(["AP"]), BadParameter, "measure=['AP'] must be one measure here, such as 'AP'")
+    refused(lambda: found.to_latex(layout="runs"), BadParameter, "layout='runs' is for one baseline or none")
 
 
 @pytest.mark.slow
-def test_the_first_run_is_the_baseline_unless_there_is_none():
+def test_the_first_run_is_the_baseline_unless_there_is_none(found):
+    """A baseline is not compared with itself."""
+    is_compared = [c for c in found.table if not c.startswith(("run", "measure", "score"))]
+    assert found.table.loc[found.table.run == "a", is_compared].isna().all(axis=None)
+    assert compared(found.table, "a").notna().all(axis=None)
     by_default = quickly(QRELS, RUNS, ["AP"])
     pd.testing.assert_frame_equal(by_default.table, quickly(QRELS, RUNS, ["AP"], baseline="a").table)
     assert by_default.about["baseline"] == "a"
     without = quickly(QRELS, RUNS, ["AP"], baseline=False)
     assert "significantly" not in repr(without)
+    text = printed(without, 80)
+    assert not {"Δ", "d_z", "▲"} & {*text, *text.split()}
+    assert "In brackets 95\N{NO-BREAK SPACE}% confidence intervals" in text
     refused(lambda: without.rows(), BadParameter, "there is no pair of runs to show")
     alone = quickly(QRELS, RUNS["a"], "AP")
     assert alone.table[["run", "measure"]].to_numpy().tolist() == [["run", "AP"]]
     assert alone.notes()[-2] == "Nothing is compared: there is only one run."
     assert alone.about["comparisons"] == 0
-
-
-def test_measures_by_which_no_document_is_relevant():
-    with pytest.warns(CWLAWarning, match=r"AP\(rel=9\): no document is relevant, since the highest grade .* is 3\."):
-        quickly(QRELS, RUNS, ["AP", "AP(rel=9)"])
-
-
-@pytest.mark.slow
-def test_importing_it_imports_nothing_heavy():
-    code = (
-        "import sys, pyterrier_cwla.evaluation.run_comparison; print({'statsmodels', 'scipy.stats'} & {*sys.modules})"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
 
 
 @pytest.fixture(scope="module")
@@ -443,8 +353,13 @@ def clear():
     return compare(qrels, runs, {"nDCG@5": "nDCG@5", "AP_%": "AP", "R <1>": "RR"}, baseline="base_line & co")
 
 
+def text_of(html):
+    """Return the text of HTML, which must be well-formed."""
+    return "".join(ElementTree.fromstring(f"<div>{html.replace('<br>', '<br/>')}</div>").itertext())
+
+
 @pytest.mark.slow
-def test_marks_are_those_of_the_table(clear):
+def test_marks_are_those_of_the_table_and_html_is_well_formed_and_escaped(clear):
     wide = clear.wide()
     for row in compared(clear.table, "base_line & co").itertuples():
         expected = ("▲" if row.difference > 0 else "▼") if row.p_t_corrected < 0.05 else ""
@@ -453,34 +368,48 @@ def test_marks_are_those_of_the_table(clear):
         assert text.startswith(f"{row.score:.3f}{expected} ")
         ends = [float(number) for number in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
         assert ends == pytest.approx([row.score, row.difference, row.difference_low, row.difference_high], abs=5.1e-4)
+    html = clear._repr_html_()
+    for name in [*clear.runs, *clear.measures, *clear.notes(), "Bold: the highest."]:
+        assert name in text_of(html)
+    best = clear.table.loc[clear.table[clear.table.measure == "AP_%"].score.idxmax()].score
+    assert f"<b>{best:.3f}</b>▲" in html
+    assert 'title="d_z +' in html
 
 
 @pytest.mark.slow
-def test_the_test_that_marks_is_chosen_beforehand():
-    """With five queries the randomisation test cannot reach significance, and a note states this."""
-    qrels, runs = frames(queries=6)
-    found = compare(qrels, runs, ["AP", "RR"], baseline="a", test="randomisation", resamples=100)
+def test_what_randomisation_cannot_reach_is_said():
+    """Hochberg's and Hommel's corrections do not raise p-values that are all equal."""
+    found = compare(*frames(queries=6), ["AP", "RR"], baseline="a", test="randomisation", resamples=100)
     assert not found.wide().map(lambda text: "▲" in text or "▼" in text).any(axis=None)
-    assert found.notes()[-1] == (
-        "In a paired randomisation test, no p is below .062, .25 corrected for 4 comparisons: there are too few topics."
-    )
+    assert "no p is below .062, .25 corrected for 4 comparisons: there are too few topics." in found.notes()[-1]
     other = compare(QRELS, RUNS, MEASURES, baseline="a", test="randomisation", resamples=100)
     assert other.notes()[-1].endswith(".099 corrected for 10 comparisons: give more resamples.")
     enough = compare(QRELS, RUNS, MEASURES, baseline="a", test="randomisation", resamples=1000)
     assert "no p is below" not in " ".join(enough.notes())
+    judged = {str(q): {"a": 1, "b": 0} for q in range(6)}
+    better = {f"r{n}": {q: {"a": 2.0, "b": 1.0} for q in judged} for n in range(4)}
+    runs = {"worse": {q: {"a": 1.0, "b": 2.0} for q in judged}, **better}
+    for correction, says in (("holm", True), ("hommel", False), ("simes-hochberg", False)):
+        found = compare(judged, runs, ["RR"], baseline="worse", test="randomisation", correction=correction)
+        assert ("no p is below" in repr(found)) == says
+        assert (found.table["p_randomisation_corrected"].min() < 0.05) != says
 
 
-def test_what_stands_beside_the_score(clear):
+@pytest.mark.slow
+def test_scores_of_any_size_and_what_stands_beside_and_below_them(clear):
     row = clear.table.iloc[0]
     assert clear.wide(interval="score").iloc[0, 0] == f"{row.score:.3f} [{row.score_low:.3f}, {row.score_high:.3f}]"
     assert clear.wide().iloc[0, 0] == clear.wide(interval=None).iloc[0, 0] == f"{row.score:.3f}"
     refused(lambda: clear.wide(interval="both"), BadParameter, "interval='both' is no interval")
     alone = compare(QRELS, RUNS, ["AP"], baseline=False)
     pd.testing.assert_frame_equal(alone.wide(), alone.wide(interval="score"))
-
-
-@pytest.mark.slow
-def test_notes_say_test_correction_comparisons_and_queries(clear):
+    runs = {"a": RUNS["a"], "b": RUNS["b"].groupby("query_id").head(7)}
+    wide = quickly(QRELS, runs, ["NumRet", "NumRet(rel=1)", "AP"], baseline="a").wide(interval="score")
+    assert wide.loc["b", "NumRet"] == "126▼ [112, 133]"
+    assert re.fullmatch(r"0\.\d{3}▼ \[0\.\d{3}, 0\.\d{3}\]", wide.loc["b", "AP"])
+    long = {"long": "CWLA(C='rbp(0.99)',A='items',max_rel=3)"}  # users see 100 documents; 18 queries
+    assert quickly(QRELS, RUNS, long, baseline=False).wide().loc["a", "long"].startswith("94.74 [")
+    assert "−0.000" not in quickly(QRELS, {"a": RUNS["a"], "b": RUNS["a"]}, ["AP"], baseline="a").wide().to_string()
     text = " ".join(clear.notes())
     assert "Means over 16 topics." in text
     assert "p < .05 in a paired t-test over topics, Holm-corrected for all 9 comparisons of the table." in text
@@ -492,64 +421,15 @@ def test_notes_say_test_correction_comparisons_and_queries(clear):
                      " (tested on logarithms).")  # fmt: skip
 
 
-@pytest.mark.slow
-def test_numbers_of_any_size_are_readable():
-    runs = {"a": RUNS["a"], "b": RUNS["b"].groupby("query_id").head(7)}
-    wide = quickly(QRELS, runs, ["NumRet", "NumRet(rel=1)", "AP"], baseline="a").wide(interval="score")
-    assert wide.loc["b", "NumRet"] == "126▼ [112, 133]"
-    assert re.fullmatch(r"0\.\d{3}▼ \[0\.\d{3}, 0\.\d{3}\]", wide.loc["b", "AP"])
-    long = {"long": "CWLA(C='rbp(0.99)',A='items',max_rel=3)"}  # users see 100 documents; 18 queries
-    assert quickly(QRELS, RUNS, long, baseline=False).wide().loc["a", "long"].startswith("94.74 [")
-    assert "−0.000" not in quickly(QRELS, {"a": RUNS["a"], "b": RUNS["a"]}, ["AP"], baseline="a").wide().to_string()
-
-
-class Structure(HTMLParser):
-    """Check that HTML tags are balanced, and collect the text between them."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.open, self.tags, self.text = [], set(), ""
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        if tag != "br":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
-
-
-def test_html_is_well_formed_and_escaped(clear):
-    html = Structure(clear._repr_html_())
-    assert not html.open
-    for name in [*clear.runs, *clear.measures, *clear.notes(), "Bold: the highest."]:
-        assert name in html.text
-    assert "<b>best</b>" not in clear._repr_html_()
-    best = clear.table.loc[clear.table[clear.table.measure == "AP_%"].score.idxmax()].score
-    assert f"<b>{best:.3f}</b>▲" in clear._repr_html_()
-    assert 'title="d_z +' in clear._repr_html_()
-
-
-def test_the_name_of_a_run_may_be_any():
-    found = quickly(QRELS, {1: RUNS["a"], 'say "x"': RUNS["b"]}, ["AP"], baseline=1)
-    assert Structure(found._repr_html_()).text.count('say "x"') == 2  # in the table and in the notes
-    assert found.to_latex().count("say") == 2
-    assert found.wide().index.tolist() == [1, 'say "x"']
-
-
-@pytest.mark.parametrize("columns", ["60", "100"])
-def test_text_is_the_wide_table_and_what_it_means_and_fits_the_terminal(clear, monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", columns)
-    text = repr(clear)
-    assert max(map(len, text.split("\n"))) <= int(columns)
-    words = set(text.split())
-    assert all(word in words for cell in clear.wide().to_numpy().flat for word in cell.split())
-    assert text.split()[-len(" ".join(clear.notes()).split()) :] == " ".join(clear.notes()).split()
-    assert "Bold" not in text
+def test_text_is_the_wide_table_and_what_it_means_and_fits_the_terminal(clear, monkeypatch):
+    notes = " ".join(clear.notes()).split()
+    for columns in (60, 100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        text = repr(clear)
+        assert max(map(len, text.split("\n"))) <= columns
+        assert {word for cell in clear.wide().to_numpy().flat for word in cell.split()} <= {*text.split()}
+        assert text.split()[-len(notes) :] == notes
+        assert "Bold" not in text
 
 
 def balanced(latex):
@@ -594,23 +474,29 @@ def test_latex_is_balanced_and_escaped(clear):
     assert clear.to_latex(caption="") == clear.to_latex()
 
 
-def test_names_at_the_start_of_a_row_stay_there():
+def test_the_name_of_a_run_may_be_any():
     r"""LaTeX parses \\ [x] and \\ * as one command."""
+    found = quickly(QRELS, {1: RUNS["a"], 'say "x"': RUNS["b"]}, ["AP"], baseline=1)
+    assert text_of(found._repr_html_()).count('say "x"') == 2  # in the table and in the notes
+    assert found.to_latex().count("say") == 2
+    assert found.wide().index.tolist() == [1, 'say "x"']
+    for name in (0.5, 3, None, pd.Timestamp("2026-01-01")):
+        table = quickly(QRELS, {name: RUNS["a"], "bm25": RUNS["b"]}, ["AP", "RR"], "bm25").table
+        assert table["measure"].tolist() == ["AP", "RR", "AP", "RR"]
+        assert table["p_t"].isna().tolist() == table["difference"].isna().tolist() == [False, False, True, True]
+        assert table["difference"][0] == table["score"][0] - table["score"][2]
     found = quickly(QRELS, {"[x]": RUNS["a"], "*": RUNS["b"]}, ["AP"])
     assert [row.split(" & ")[0] for row in balanced(found.to_latex())][1::2] == ["{[}x]", "{*}"]
-
-
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs LaTeX")
-def test_latex_compiles(tmp_path):
-    names = ["[x] a_b & c", "<b>be|st</b>~^\\", "*worst#1 {$%}"]
-    found = quickly(QRELS, dict(zip(names, RUNS.values())), {"nDCG_@5": "nDCG@5", "#": "NumRet"}, baseline=names[0],
-                    correction="sidak")  # fmt: skip
-    tables = "".join(found.to_latex(interval=kind, label=f"t{kind}") for kind in ("difference", "score", None))
-    document = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{tables}\\end{{document}}"
-    (tmp_path / "t.tex").write_text(document)
-    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True)
-    assert done.returncode == 0, done.stdout
+    runs = {"[red]a[/red]": FIVE["a"], "b\x1b[31m": FIVE["b"]}
+    found = compare(PAIRED, runs, ["AP"], pairs=True, resamples=100)
+    text = printed(found, 120)
+    assert "[red]a[/red]" in text
+    assert "\x1b" not in text + repr(found) + found._repr_html_() + found.to_latex()
+    assert "b<b>" not in compare(PAIRED, {"b<b>": FIVE["a"], "c": FIVE["b"]}, ["AP"], pairs=True)._repr_html_()
+    found = compare(PAIRED, {"score": FIVE["a"], 1: FIVE["b"], "1": FIVE["c"]}, ["AP"], pairs=True, resamples=100)
+    assert found.wide().columns.tolist() == ["score", "score", "1", "1"]
+    assert found.to_latex().count("\\begin{table}") == 1
+    assert found.wins().shape == (3, 3)
 
 
 def printed(found, width):
@@ -619,35 +505,16 @@ def printed(found, width):
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 400])
-def test_a_table_fits_the_terminal(clear, width):
-    text = printed(clear, width)
-    assert max(map(len, text.split("\n"))) <= width
-    lines = [line.split() for line in text.split("\n")]
-    for measure in clear.measures:
-        assert measure.split() in lines
-    for row in clear.table.itertuples():
-        assert f"{row.score:.3f}" in text
-
-
-def test_wide_terminals_show_everything(clear):
-    text = printed(clear, 200)
-    assert "Left out" not in text
-    row = clear.table.set_index(["run", "measure"]).loc["worst#1", "AP_%"]
-    p = [row[f"p_{name}_corrected"] for name in TESTED]
-    expected = (
-        f"worst#1 {row.score:.3f}▼ [{row.score_low:.3f}, {row.score_high:.3f}] {row.difference:+.3f}"
-        f" [{row.difference_low:+.3f}, {row.difference_high:+.3f}] {row.effect:+.2f} "
-    ) + " ".join("<.001" if value < 0.001 else f"{value:.3f}"[1:] for value in p)
-    assert expected.replace(" -", " −").replace("[-", "[−") in [" ".join(line.split()) for line in text.split("\n")]
-
-
 @pytest.mark.slow
-def test_narrow_terminals_say_what_is_left_out(clear):
+def test_a_table_fits_the_terminal_and_says_what_is_left_out(clear):
     steps = ["p Wilcoxon", "p random", "d_z", "intervals of scores", "intervals of Δ"]
     numbers = []
-    for width in range(50, 140, 2):
-        text, _, names = " ".join(printed(clear, width).split()).partition("Left out at this width: ")
+    for width in (40, *range(50, 140, 2), 400):
+        lines = printed(clear, width).split("\n")
+        assert max(map(len, lines)) <= width
+        assert all(measure.split() in map(str.split, lines) for measure in clear.measures)
+        text, _, names = " ".join(" ".join(lines).split()).partition("Left out at this width: ")
+        assert all(f"{score:.3f}" in text for score in clear.table.score)
         left_out = names.removesuffix(".").split(", ") if names else []
         numbers.append(len(left_out))
         assert left_out == steps[: len(left_out)]
@@ -657,12 +524,13 @@ def test_narrow_terminals_say_what_is_left_out(clear):
         assert "p-values" in text
     assert numbers == sorted(numbers, reverse=True)
     assert set(numbers) == set(range(len(steps) + 1))
-
-
-def test_without_a_baseline_there_are_scores_and_intervals():
-    text = printed(quickly(QRELS, RUNS, ["AP"], baseline=False), 80)
-    assert not {"Δ", "d_z", "▲"} & {*text, *text.split()}
-    assert "In brackets 95\N{NO-BREAK SPACE}% confidence intervals" in text
+    row = clear.table.set_index(["run", "measure"]).loc["worst#1", "AP_%"]
+    p = [row[f"p_{name}_corrected"] for name in TESTED]
+    expected = (
+        f"worst#1 {row.score:.3f}▼ [{row.score_low:.3f}, {row.score_high:.3f}] {row.difference:+.3f}"
+        f" [{row.difference_low:+.3f}, {row.difference_high:+.3f}] {row.effect:+.2f} "
+    ) + " ".join("<.001" if value < 0.001 else f"{value:.3f}"[1:] for value in p)
+    assert expected.replace(" -", " −").replace("[-", "[−") in [" ".join(line.split()) for line in lines]
 
 
 @pytest.fixture
@@ -673,7 +541,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     QRELS.assign(i=0)[["query_id", "i", "doc_id", "relevance"]].to_csv("qrels.txt", sep=" ", header=False, index=False)
     for name, run in RUNS.items():
-        written(run, tmp_path / "runs" / f"{name}.txt", name)
+        write_trec(run, tmp_path / "runs" / f"{name}.txt")
     words = pd.concat(RUNS.values())[["doc_id", "doc_length"]].drop_duplicates("doc_id")
     words.to_csv("words.tsv", sep="\t", header=["docno", "words"], index=False)
     return tmp_path
@@ -713,44 +581,21 @@ def test_the_command_binds_lengths_and_keeps_the_names_of_measures(ask):
     origin = json.loads(pyarrow.parquet.read_schema("c.parquet").metadata[b"pyterrier_cwla"])
     assert origin["measures"] == {"TBG": "TBG(lengths='words.tsv')"}
     assert (origin["queries"], origin["lengths"]["path"], origin["qrels"]) == (19, "words.tsv", "qrels.txt")
-
-
-@pytest.mark.parametrize(("arguments", "line"), [
-    (("--baseline", "d"), "--baseline d is no run. Available: a, b, c.\n"),
-    (
-        ("--correction", "holms"),
-        "Invalid value for '--correction': 'holms' is not one of 'holm', 'bonferroni', 'sidak', 'holm-sidak',"
-        " 'simes-hochberg', 'hommel', 'fdr_bh', 'fdr_by', 'none'.\n",
-    ),
-    (("-m", "TBG"),
-     "a: TBG: the lengths of documents are needed: give --lengths FILE, or a column doc_length in the run.\n"),
-])  # fmt: skip
-def test_the_command_says_in_one_line_what_is_wrong(ask, arguments, line):
-    code, out, err = ask(*(("-m", "AP") if "-m" not in arguments else ()), *arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err == line
-
-
-def test_float_grades_and_measures_of_other_providers():
-    """Whole grades of a float column are passed on as integers, and others are named."""
-    runs = {name: {"q": {"a": 1.0, "b": at}, "r": {"a": 1.0}} for name, at in (("one", 2.0), ("other", 0.5))}
-    whole = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 1.0}}
-    by_others = ir_measures.define_byquery(lambda qrels, run: operator.index(qrels.relevance.sum()), name="Whole")
-    assert len(compare(whole, runs, [by_others, "AP"], resamples=100).table) == 4
-    between = {"q": {"a": 2, "b": 0.4}, "r": {"a": 1}}
-    with pytest.raises(BadParameter, match=r"Document 'b' of query 'q' has grade 0\.4, .* accept integer grades only"):
-        compare(between, runs, [by_others], resamples=100)
-    assert len(compare(between, runs, ["AP", "ERR"], resamples=100).table) == 4
+    needed = "the lengths of documents are needed: give --lengths FILE, or a column doc_length in the run.\n"
+    assert ask("-m", "TBG") == (2, "", f"a: TBG: {needed}")
+    assert ask("--baseline", "d") == (2, "", "--baseline d is no run. Available: a, b, c.\n")
+    _, _, line = ask("--correction", "holms")
+    assert line.startswith("Invalid value for '--correction': 'holms' is not one of 'holm', 'bonferroni', 'sidak',")
+    assert line.endswith("'fdr_bh', 'fdr_by', 'none'.\n")
 
 
 @pytest.mark.slow
-def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
-    """Covers frames, measures with names of the user, and files; the reference is ir_measures."""
+def test_measures_of_other_providers_are_compared_like_ours(monkeypatch):
+    """The reference is ir_measures. Whole grades of a float column are passed on as integers, and others are named."""
     frames = [harmless(collection(seed, ties=False, shuffled=False)) for seed in (1, 2)]
     qrels, runs = frames[0].qrels, {"one": frames[0].run, "other": frames[1].run}
     names = ["SetF", "IPrec@0.1", "Compat", "nDCG(gains={0:1,1:4})", "AP"]
-    found = compare(qrels, runs, names, baseline="one", resamples=200)
-    table = found.table.set_index(["measure", "run"])
+    table = compare(qrels, runs, names, baseline="one", resamples=200).table.set_index(["measure", "run"])
     for name in names:
         measure = ir_measures.parse_measure(name)
         for run, frame in runs.items():
@@ -759,106 +604,303 @@ def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
             assert row.score_low <= row.score <= row.score_high
     named = compare(qrels, runs, {"F": "SetF", "P": "P@5"}, baseline="one", resamples=200).table
     assert named.set_index(["measure", "run"]).loc["F", "other"].p_t == table.loc["SetF", "other"].p_t
-    files = {name: tmp_path / f"{name}.txt" for name in runs}
-    for name, run in runs.items():
-        written(run, files[name], name)
-    assert compare(qrels, files, names, baseline="one", resamples=200).table.equals(found.table)
-
-
-def test_accuracy_has_a_value_only_where_something_relevant_is_retrieved():
-    """Accuracy is tested alone and together with another measure."""
+    runs = {name: {"q": {"a": 1.0, "b": at}, "r": {"a": 1.0}} for name, at in (("one", 2.0), ("other", 0.5))}
+    whole = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 1.0}}
+    by_others = ir_measures.define_byquery(lambda qrels, run: operator.index(qrels.relevance.sum()), name="Whole")
+    assert len(compare(whole, runs, [by_others, "AP"], resamples=100).table) == 4
+    between = {"q": {"a": 2, "b": 0.4}, "r": {"a": 1}}
+    with pytest.raises(BadParameter, match=r"Document 'b' of query 'q' has grade 0\.4, .* accept integer grades only"):
+        compare(between, runs, [by_others], resamples=100)
+    assert len(compare(between, runs, ["AP", "ERR"], resamples=100).table) == 4
     judged = {q: {"a": 1, "b": 0} for q in "123"}
     run = {q: {"b": 2.0, "a": 1.0, "c": 0.5} for q in "123"}
     for names in (["Accuracy"], ["SetF", "Accuracy"]):
         assert compare(judged, run, names).table["score"].tolist()[-1] == 0.5
         ask = partial(compare, judged, {**run, "2": {"b": 1.0}}, names)
         refused(ask, BadParameter, "Accuracy has no value for query '2': leave")
-
-
-def test_measures_of_intents_are_compared_by_judgments_of_intents():
-    rows = [(q, d, 1, str((int(q) + n) % 2)) for q in "123" for n, d in enumerate("abc")]
-    qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "iteration"])
-    scores = [(q, d, s) for q in "123" for d, s in (("a", 2.0), ("x", 1.5), ("c", 1.0 + int(q)), ("b", 0.5))]
-    run = pd.DataFrame(scores, columns=["query_id", "doc_id", "score"])
-    measure = ir_measures.parse_measure("alpha_nDCG@3")
-    found = compare(qrels, {"one": run, "other": run.assign(score=-run.score)}, [measure, "IntentAware(measure='AP')"])
-    expected = ir_measures.calc_aggregate([measure], qrels, run)[measure]
-    assert 0 < expected < 1
-    assert found.table["score"][0] == pytest.approx(expected)
-
-
-def test_what_no_provider_computes_is_refused(monkeypatch):
     monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", [])
     judged, run = {"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1.0}, "2": {"a": 1.0}}
     refused(lambda: compare(judged, run, [SIZE]), UnknownSpec, "Size: no installed provider computes it")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("correction", "says"), [("holm", True), ("hommel", False), ("simes-hochberg", False)])
-def test_what_randomisation_cannot_reach_is_said_where_it_is_known(correction, says):
-    """Hochberg's and Hommel's corrections do not raise p-values that are all equal."""
-    judged = {str(q): {"a": 1, "b": 0} for q in range(6)}
-    worse = {q: {"a": 1.0, "b": 2.0} for q in judged}
-    better = {f"r{n}": {q: {"a": 2.0, "b": 1.0} for q in judged} for n in range(4)}
-    how = dict(baseline="worse", test="randomisation", correction=correction)
-    found = compare(judged, {"worse": worse, **better}, ["RR"], **how)
-    assert ("no p is below" in repr(found)) == says
-    assert (found.table["p_randomisation_corrected"].min() < 0.05) != says
-
-
-@pytest.mark.slow
-def test_json_has_no_infinite_numbers(files, prints):
-    run = {q: {"a": 1.0, "b": 2.0} for q in map(str, range(6))}
-    judged = {q: {"a": 1, "b": 0} for q in run}
-    better = {q: {"a": 2.0, "b": 1.0} for q in run}
-    assert np.isinf(compare(judged, {"x": run, "y": better}, ["RR"], baseline="x").table["effect"]).any()
-    (files / "all.txt").write_text("".join(f"{q} 0 a 1\n{q} 0 b 0\n" for q in run))
-    for name, scores in {"x": run, "y": better}.items():
-        rows = [(q, d, score) for q, of_q in scores.items() for d, score in of_q.items()]
-        written(pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]), files / f"{name}.run", name)
-    out = prints("compare", "all.txt", "x.run", "y.run", "-m", "RR", "--baseline", "x", "--format", "jsonl")
-    assert [json.loads(line, parse_constant=pytest.fail)["effect"] for line in out.splitlines()] == [None] * 2
-
-
-def runs_in_files(folder):
-    """Write three runs: two in a Parquet file with a column `run`, and one in a text file."""
+def test_each_run_of_files_and_folders_is_a_row(tmp_path):
+    """Two runs in a Parquet file with a column `run`, and one in a text file; also by other providers."""
+    qrels = {q: {"x": 1, "y": 0} for q in "1234"}
     rows = [("a", q, d, s) for q in "1234" for d, s in (("x", 2.0), ("y", 1.0))]
     rows += [("b", q, d, s) for q in "1234" for d, s in (("y", 2.0), ("x", float(q)))]
     two = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])
-    two.to_parquet(folder / "two.parquet")
-    (folder / "c.txt").write_text("".join(f"{q} Q0 y 1 2 c\n{q} Q0 x 2 1 c\n" for q in "12"))
-    frames = {name: rows.drop(columns="run") for name, rows in two.groupby("run")}
-    frames["c"] = pd.DataFrame([(q, d, s) for q in "12" for d, s in (("y", 2.0), ("x", 1.0))],
-                               columns=["query_id", "doc_id", "score"])  # fmt: skip
-    return [str(folder / "two.parquet"), str(folder / "c.txt")], frames
-
-
-@pytest.mark.slow
-def test_each_run_of_files_and_folders_is_a_row(tmp_path):
-    qrels = {q: {"x": 1, "y": 0} for q in "1234"}
-    paths, frames = runs_in_files(tmp_path)
-    expected = compare(qrels, frames, ["AP", "RR"], baseline="c").table
-    for runs in (paths, tmp_path, {"both": paths[0], "c": paths[1]}):
-        found = compare(qrels, runs, ["AP", "RR"], baseline="c")
-        table = found.table.set_index(["run", "measure"]).loc[[*expected.set_index(["run", "measure"]).index]]
-        pd.testing.assert_frame_equal(table.reset_index(), expected)
-        assert found.about["queries"] == 4
+    two.to_parquet(tmp_path / "two.parquet")
+    (tmp_path / "c.txt").write_text("".join(f"{q} Q0 y 1 2 c\n{q} Q0 x 2 1 c\n" for q in "12"))
+    runs = dict(iter(two.drop(columns="run").groupby(two["run"]))) | {"c": {q: {"y": 2.0, "x": 1.0} for q in "12"}}
+    paths = [str(tmp_path / "two.parquet"), str(tmp_path / "c.txt")]
+    expected = compare(qrels, runs, ["AP", SIZE], baseline="c", resamples=200).table.set_index(["run", "measure"])
+    for given_as in (paths, tmp_path, {"both": paths[0], "c": paths[1]}):
+        found = compare(qrels, given_as, ["AP", SIZE], baseline="c", resamples=200).table.set_index(["run", "measure"])
+        pd.testing.assert_frame_equal(found.loc[[*expected.index]], expected)
     power = discriminative_power(qrels, paths, ["AP", "RR"], resamples=100)
     assert set(power.about["run_names"]) == {"a", "b", "c"}
     refused(lambda: compare(qrels, paths, ["AP"], baseline="d"), BadParameter, "baseline='d' is no run")
-    both = [compare(qrels, runs, ["AP", SIZE], baseline="c").scores for runs in (paths, tmp_path, frames)]
-    for found in both[:2]:  # also by other providers
-        pd.testing.assert_frame_equal(found.loc[[*both[2].index]], both[2])
     refused(lambda: discriminative_power(qrels, [paths[1]], ["AP"]), BadParameter, "at least 2 by name, not 1 run")
 
 
-@pytest.mark.parametrize("name", [0.5, 3, None, pd.Timestamp("2026-01-01")])
-def test_names_of_runs_may_have_several_types(name):
-    qrels = {str(q): {"a": 1, "b": 0} for q in range(4)}
-    run = {str(q): {"a": 1.0, "b": float(q)} for q in range(4)}
-    reverse = {q: {document: -score for document, score in of.items()} for q, of in run.items()}
-    table = compare(qrels, {name: run, "bm25": reverse}, ["AP", "RR"], "bm25", resamples=100).table
-    assert table["measure"].tolist() == ["AP", "RR", "AP", "RR"]
-    assert table["difference"].isna().tolist() == [False, False, True, True]
-    assert (table["difference"] == table["score"] - table["score"].iloc[2])[:1].all()
-    assert table["p_t_corrected"].isna().tolist() == [False, False, True, True]
+# ---- pairs of runs
+
+
+PAIRED, FIVE = frames(queries=14, runs=5)
+THREE = ["nDCG@10", "AP", "NumRet(rel=1)"]
+
+
+@pytest.fixture(scope="module")
+def every():
+    return compare(PAIRED, FIVE, THREE, pairs=True, resamples=300)
+
+
+def scores(found, measure):
+    return found.by_query[measure].unstack("query_id").loc[found.runs].to_numpy(float)
+
+
+@pytest.mark.slow
+def test_each_pair_has_a_row_with_the_tests_of_scipy_and_matrices_mirror_each_other(every):
+    """Corrections are over all pairs and measures."""
+    assert len(every.table) == 10 * 3
+    for row in every.table.itertuples():
+        values = dict(zip("abcde", scores(every, row.measure), strict=True))
+        first, second = values[row.run], values[row.baseline]
+        assert row.p_t == pytest.approx(stats.ttest_rel(first, second).pvalue, abs=1e-9)
+        total = np.sum if row.measure.startswith("Num") else np.mean
+        assert row.difference == pytest.approx(total(first) - total(second), abs=1e-9)
+        assert row.difference_low <= row.difference <= row.difference_high
+        gaps = np.round(first - second, 12)
+        assert (row.wins, row.ties, row.losses) == ((gaps > 0).sum(), (gaps == 0).sum(), (gaps < 0).sum())
+    for test in ("t", "wilcoxon", "randomisation"):
+        expected = multipletests(every.table[f"p_{test}"], method="holm")[1]
+        assert every.table[f"p_{test}_corrected"].tolist() == pytest.approx(expected, abs=1e-12)
+    rows = every.rows("AP")
+    for a, b in itertools.permutations("abcde", 2):
+        assert rows.loc[(a, b), "difference"] == -rows.loc[(b, a), "difference"]
+        assert rows.loc[(a, b), "difference_low"] == -rows.loc[(b, a), "difference_high"]
+        assert rows.loc[(a, b), "wins"] == rows.loc[(b, a), "losses"]
+        assert rows.loc[(a, b), "tukey_low"] == -rows.loc[(b, a), "tukey_high"]
+    wins = every.wins("AP")
+    assert wins.loc["a", "b"] == "/".join(reversed(wins.loc["b", "a"].split("/")))
+    assert wins.loc["c", "c"] == "·"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", THREE)
+def test_tukeys_hsd_is_that_of_the_two_way_model(every, measure):
+    """The mean square of the errors and its degrees of freedom are those of statsmodels' linear model."""
+    values = every.by_query[measure].rename("y").reset_index()
+    model = smf.ols("y ~ C(run) + C(query_id)", values).fit()
+    n = every.about["queries"]
+    error = np.sqrt(model.mse_resid / n)
+    rows = every.table[every.table["measure"] == measure]
+    means = values.groupby("run")["y"].mean()
+    gaps = np.array([means[row.run] - means[row.baseline] for row in rows.itertuples()])
+    expected = stats.studentized_range.sf(np.abs(gaps) / error, 5, model.df_resid)
+    assert rows["p_tukey"].to_numpy() == pytest.approx(expected, abs=1e-9)
+    half = stats.studentized_range.ppf(0.95, 5, model.df_resid) * error * (n if measure.startswith("Num") else 1)
+    assert (rows["tukey_high"] - rows["tukey_low"]).to_numpy() == pytest.approx(np.full(10, 2 * half), rel=1e-9)
+    significant = (rows["tukey_low"] > 0) | (rows["tukey_high"] < 0)
+    assert (significant == (rows["p_tukey"] < 0.05)).all()
+
+
+def test_randomised_hsd_by_loops_and_tukeys_of_equal_differences():
+    rng = np.random.default_rng(1)
+    values = np.round(rng.random((3, 4)), 1) + np.array([[0.0], [0.1], [0.6]])
+    first, second = np.triu_indices(3, 1)
+    found = significance.randomised_hsd(values, first, second, 20_000, seed=0)
+    orders = list(itertools.permutations(range(3)))
+    ranges = [
+        np.ptp(np.mean([values[list(order), query] for query, order in enumerate(chosen)], axis=0))
+        for chosen in itertools.product(orders, repeat=4)
+    ]
+    means = values.mean(axis=1)
+    exact = [np.mean(np.array(ranges) >= abs(means[a] - means[b]) - 1e-12) for a, b in zip(first, second, strict=True)]
+    assert found == pytest.approx(exact, abs=0.015)
+    # None of 99 permutations of 20 queries reaches the difference: p = (0 + 1)/(99 + 1).
+    assert significance.randomised_hsd(np.repeat([[0.0], [1.0]], 20, axis=1), [0], [1], 99, seed=0).tolist() == [0.01]
+    values = np.array([[0.1, 0.5, 0.9], [0.1, 0.5, 0.9], [0.3, 0.7, 1.1]])
+    p, half = significance.tukey_hsd(values, np.array([0, 0]), np.array([1, 2]), 0.95)
+    assert p.tolist() == [1.0, 0.0]
+    assert half == 0
+
+
+QUARTERS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+
+
+@given(st.lists(st.tuples(QUARTERS, QUARTERS), min_size=1), QUARTERS, st.booleans())
+def test_wins_ties_and_losses(pairs, least, lower):
+    values = np.array(pairs).T
+    wins, ties, losses = significance.wins_ties_losses(values, np.array([0]), np.array([1]), least, lower)[:, 0]
+    better = [(b - a if lower else a - b) for a, b in pairs]
+    assert wins == sum(gap > least for gap in better)
+    assert losses == sum(gap < -least for gap in better)
+    assert wins + ties + losses == len(pairs)
+
+
+def test_several_baselines_are_compared_once_each():
+    found = compare(PAIRED, FIVE, ["AP"], baseline=["b", "a"], resamples=200)
+    assert list(zip(found.table["run"], found.table["baseline"], strict=True)) == [
+        ("a", "b"), ("c", "b"), ("d", "b"), ("e", "b"), ("c", "a"), ("d", "a"), ("e", "a"),
+    ]  # fmt: skip
+    assert found.wide().columns.tolist() == ["score", "b", "a"]
+    assert found.wide().loc["b", "a"].startswith(("+", "−", "0"))  # the other direction of the row (a, b)
+    listed = compare(PAIRED, FIVE, ["AP"], baseline=["a"], resamples=200)
+    assert listed.table[["wins", "ties", "losses"]].sum(axis=1).unique().tolist() == [listed.about["queries"]]
+    one = compare(PAIRED, FIVE, ["AP"], baseline="b", resamples=200).table.set_index("run")
+    of_b = found.table[found.table["baseline"] == "b"].set_index("run")
+    for name in ("difference", "p_t", "p_wilcoxon", "p_randomisation", "effect", "difference_low", "difference_high"):
+        assert of_b[name].tolist() == pytest.approx(one.loc[of_b.index, name].tolist(), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_marks_are_those_of_the_chosen_test():
+    qrels = {f"{q}": {"x": 1} for q in range(12)}
+    best, worst = ({q: {"x": -rank, "y": -1.5} for q in qrels} for rank in (1.0, 2.0))
+    found = compare(qrels, {"best": best, "worst": worst, "same": best}, ["RR"], pairs=True, resamples=200)
+    assert found.wide().loc["best"].tolist() == ["1.000", "·", "+0.500▲", "0.000"]
+    assert found.wide().loc["worst"].tolist() == ["0.500", "−0.500▼", "·", "−0.500▼"]
+    assert found.wins().loc["best"].tolist() == ["·", "12/0/0", "0/12/0"]
+    latex = found.to_latex(label="tab:pairs")
+    assert r"$-$0.500\rlap{$^{\downarrow}$}" in latex
+    assert r"\label{tab:pairs}" in latex
+    assert latex.count("\\\\") == 1 + 2 * 3
+    text = " ".join(repr(found).split())
+    assert "Holm-corrected for all 3 comparisons of the table" in text
+    assert "<table" in found._repr_html_()
+    tukey = compare(qrels, {"best": best, "worst": worst}, ["RR"], pairs=True, test="tukey", resamples=200)
+    noted = " ".join(repr(tukey).split())
+    assert "Tukey's HSD test, with topics as blocks, corrected for all pairs of runs by each measure" in noted
+    runs = {"best": best, "worst": worst, "same": best}
+    for how in (dict(pairs=True), dict(baseline=["best", "worst"])):  # the heat map counts each pair once
+        found = compare(qrels, runs, ["RR", "ESL"], resamples=200, **how)
+        assert "Less is better: ESL." in repr(found)
+        for layout in ("matrix", "list"):
+            assert "Less is better: ESL." in found.to_latex("ESL", layout=layout)
+            assert "Less is better" not in found.to_latex("RR", layout=layout)
+        ax = found.plot_pairs("ESL")
+        assert ax.get_title(loc="left").split("\n")[0] == "ESL (less is better): 2 significant pairs of 3"
+        assert ax.figure.get_supxlabel().replace("\n", " ").startswith("Numbers: significant differences, p < .05 in")
+
+
+def test_latex_has_a_table_or_a_list_for_each_measure(every):
+    latex = every.to_latex(label="tab:pairs")
+    assert latex.count("\\begin{table}") == 3
+    assert latex.count("\\label{tab:pairs-") == 3
+    assert every.to_latex("AP") in every.to_latex()
+    latex = every.to_latex("AP", label="tab:pairs", layout="list")
+    assert latex.count("\\\\") == 1 + 10
+    row = every.table[every.table["measure"] == "AP"].iloc[0]
+    assert f"{row.wins}/{row.ties}/{row.losses}" in latex
+    assert "95\\,\\% interval" in latex
+    refused(lambda: every.to_latex(layout="rows"), BadParameter, "layout='rows' is no layout")
+
+
+def test_differences_up_to_least_are_ties_and_less_may_be_better():
+    qrels = {q: {"x": 1} for q in "123"}
+    one = {"1": {"x": 1.0}, "2": {"y": 2.0, "x": 1.0}, "3": {"x": 1.0}}
+    other = {"1": {"x": 1.0}, "2": {"x": 1.0}, "3": {"z": 3.0, "y": 2.0, "x": 1.0}}
+    for least, expected in ((0, "1/1/1"), (0.5, "1/2/0"), (0.7, "0/3/0")):
+        found = compare(qrels, {"one": one, "other": other}, ["RR"], pairs=True, least=least, resamples=100)
+        assert found.wins().loc["one", "other"] == expected
+    assert "differ by at most 0.7" in found.to_latex()
+    runs = {name: FIVE[name] for name in "ab"}  # of geometric means, least is in the unit of the measure
+    found = compare(PAIRED, runs, ["AP", "GMAP", "ESL"], pairs=True, least=0.05, test="tukey", resamples=100)
+    assert found.wins(found.measures[1]).equals(found.wins("AP"))
+    assert "nan" not in printed(found, 120)  # geometric means have no intervals of Tukey
+    (row,) = found.rows("ESL").loc[[("a", "b")]].itertuples()
+    gaps = np.round(np.subtract(*scores(found, "ESL")), 9)
+    assert (row.wins, row.losses) == ((gaps < -0.05).sum(), (gaps > 0.05).sum())  # less is better
+    assert row.difference == pytest.approx(gaps.mean())
+
+
+@pytest.mark.slow
+def test_the_bars_of_wins_are_of_one_measure_and_the_better_run_stands_first():
+    found = compare(PAIRED, FIVE, ["AP", "P@1"], pairs=True, resamples=100)
+    for measure in ("AP", "P@1"):
+        axes = found.plot_wins(measure)
+        (_, of_measure), *_ = found.table[found.table["measure"] == measure].iterrows()
+        widths = [bar.get_width() for bar in axes.patches]
+        assert sum(widths) == len(found.table) / 2 * (of_measure.wins + of_measure.ties + of_measure.losses)
+        pairs = [label.get_text().split(" vs ") for label in axes.get_yticklabels()]
+        means = evaluate(PAIRED, FIVE, [measure])[measure]
+        assert [means[first] >= means[second] for first, second in pairs] == [True] * (len(found.table) // 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [dict(baseline="low"), dict(baseline=["low"]), dict(pairs=True)], ids=str)
+def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
+    """Recall is 0.6 against 0.5 on 18 topics, and 0 against 1 on two: the rank sum is positive, the mean negative."""
+    documents = "abcdefghij"
+    found = {"one": [6] * 18 + [0] * 2, "low": [5] * 18 + [10] * 2}
+    qrels = {str(query): dict.fromkeys(documents, 1) for query in range(20)}
+    runs = {
+        name: {query: dict.fromkeys(documents[:many] or "x", 1.0) for query, many in zip(qrels, of_run, strict=True)}
+        for name, of_run in found.items()
+    }
+    shown = compare(qrels, runs, ["SetR"], test="wilcoxon", resamples=200, **how)
+    assert shown.table["p_wilcoxon_corrected"].min() < 0.05
+    text = " ".join(repr(shown).split())
+    assert re.search(r"[+−]0\.010", text)
+    assert not re.search(r"[+−]0\.010[▲▼]|0\.540[▲▼]", text)
+    equal = {"one": runs["one"], "low": {**runs["low"], "19": dict.fromkeys(documents[:8], 1.0)}}
+    for found in (shown, compare(qrels, equal, ["SetR"], test="wilcoxon", resamples=200, **how)):
+        text = " ".join(repr(found).split()).replace("low and one", "one and low")
+        assert "since means are equal or differ in the other direction than the ranks: one and low (SetR)." in text
+    by_t_test = compare(qrels, runs, ["SetR"], resamples=200, **how)
+    assert "Without a mark" not in repr(by_t_test)
+
+
+@pytest.mark.parametrize("how", [{}, dict(baseline="one"), dict(baseline=["one"]), dict(pairs=True)], ids=str)
+def test_judgments_by_intent(how):
+    """A document with several intents is judged more than once."""
+    rows = [("1", "1", "a", 1), ("1", "2", "a", 0), ("1", "2", "c", 1), ("2", "1", "x", 1), ("2", "2", "x", 1)]
+    qrels = pd.DataFrame(rows, columns=["query_id", "iteration", "doc_id", "relevance"])
+    runs = {"one": {"1": {"a": 2.0, "c": 1.0}, "2": {"x": 1.0}}, "two": {"1": {"c": 2.0, "a": 1.0}}}
+    measures = ["alpha_nDCG@5", "ERR_IA@5", "IntentAware(measure='AP')"]
+    found = compare(qrels, runs, measures, resamples=100, **how)
+    pd.testing.assert_frame_equal(found.by_query, evaluate(qrels, runs, measures, by_query=True))
+    assert found.about["unanswered"] == {"two": 1}
+    assert "Topics that a run does not answer score 0: two (1)." in repr(found)
+    refused(lambda: compare(qrels, runs, ["ERR_IA"], **how), BadParameter, "ERR_IA needs cutoff=, as in ERR_IA@10")
+
+
+def test_one_more_record_is_one_more_test(monkeypatch):
+    """Columns, heads, marks, sentences and errors follow from a record; the sign test as the example."""
+
+    def sign_test(differences, *_):
+        counts = [((row > 0).sum(), np.count_nonzero(row)) for row in differences]
+        return np.array([stats.binomtest(higher, changed).pvalue for higher, changed in counts])
+
+    record = significance.SignificanceTest("sign", "sign", "a sign test", sign_test)
+    for records in (significance.TESTS, significance.PAIRED_TESTS):
+        monkeypatch.setitem(records, "sign", record)
+    found = compare(PAIRED, FIVE, ["AP"], baseline="a", test="sign", resamples=100)
+    wins = found.rows().loc["b", "a"]
+    expected = stats.binomtest(int(wins["wins"]), int(wins["wins"] + wins["losses"])).pvalue
+    assert found.table.set_index("run").loc["b", "p_sign"] == pytest.approx(expected)
+    assert found.table["p_sign_corrected"].count() == 4
+    assert "p < .05 in a sign test over topics, Holm-corrected" in found.to_latex().replace("$p <$", "p <")
+    assert re.search(r"t-test +Wilcoxon +random +sign", printed(found, 140))
+    says = "test='sing' is no test. Near: 'sign'. Available: randomisation, sign, t, wilcoxon."
+    refused(lambda: compare(PAIRED, FIVE, ["AP"], test="sing"), BadParameter, says)
+
+
+@pytest.mark.slow
+def test_the_command_compares_pairs(files, prints):
+    paths = [files / "runs" / f"{name}.txt" for name in "abc"]
+    common = ("compare", "qrels.txt", *paths, "-m", "AP", "--resamples", 100)
+    text = prints(*common, "--pairs", "--test", "tukey")
+    assert "wins/ties/losses" in text
+    assert "Intervals hold for all pairs together, by Tukey's HSD test" in text
+    assert "Intervals are not corrected" in " ".join(prints(*common, "--pairs").split())
+    for first, second in (("a", "b"), paths[:2]):
+        table = pd.read_csv(io.StringIO(prints(*common, "--baseline", first, "--baseline", second, "--format", "csv")))
+        assert table[["run", "baseline"]].to_numpy().tolist() == [["b", "a"], ["c", "a"], ["c", "b"]]
+    in_memory = compare("qrels.txt", paths, ["AP"], np.array([paths[0], "b"]), resamples=100)
+    assert in_memory.about["baselines"] == ["a", "b"]
+    for path in (paths[2], f"{files}/runs/./c.txt"):
+        assert compare("qrels.txt", paths, ["AP"], path, resamples=100).about["baseline"] == "c"
+    assert "\\begin{table}" in prints(*common, "--pairs", "--least", "0.1", "--format", "latex")

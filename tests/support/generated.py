@@ -1,5 +1,6 @@
 """Random runs and judgments with ties, unsorted rows, unjudged and unretrieved documents."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +54,12 @@ def collection(
 def harmless(frames: Collection) -> Collection:
     """Return the data with 0 for negative grades, for which pytrec_eval's nDCG reads outside its memory."""
     return Collection(frames.run, frames.qrels.assign(relevance=frames.qrels.relevance.clip(lower=0)))
+
+
+def write_trec(run: pd.DataFrame, path: Path) -> None:
+    """Write a run as TREC text, with the name of the file as tag."""
+    rows = run[["query_id", "doc_id", "score"]].itertuples(index=False)
+    path.write_text("".join(f"{q} Q0 {d} 1 {s!r} {path.stem}\n" for q, d, s in rows))
 
 
 def as_pyterrier(frame: pd.DataFrame) -> pd.DataFrame:
