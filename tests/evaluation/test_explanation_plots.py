@@ -57,26 +57,23 @@ def last_rank(ax):
     return round(ax.get_xlim()[1] - 0.6)
 
 
-@pytest.mark.parametrize(("measure", "documents", "last"), [
-    ("nDCG@20", 100, 20),  # the cutoff
-    ("CWLA(C='rbp(0.8)',A='erg',max_rel=3)", 100, 21),  # 0.8^20 = 0.0115
-    ("CWLA(C='rbp(0.1)',A='erg',max_rel=3)", 100, 10),  # 3 ranks are seen
-    ("nDCG", 100, 50),
-    ("nDCG", 7, 7),
-    ("RR", 1, 1),
-])  # fmt: skip
-def test_the_ranks_that_matter(measure, documents, last):
-    assert last_rank(explained(measure, documents).plot()) == last
-
-
-def test_the_user_chooses_another_depth():
+def test_the_ranks_that_matter_or_a_chosen_depth():
+    for measure, documents, last in (
+        ("nDCG@20", 100, 20),  # the cutoff
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=3)", 100, 21),  # 0.8^20 = 0.0115
+        ("CWLA(C='rbp(0.1)',A='erg',max_rel=3)", 100, 10),  # 3 ranks are seen
+        ("nDCG", 100, 50),
+        ("nDCG", 7, 7),
+        ("RR", 1, 1),
+    ):
+        assert last_rank(explained(measure, documents).plot()) == last
     found = explained("nDCG")
     assert last_rank(found.plot(depth=80)) == 80
     assert last_rank(found.plot(depth=500)) == 100
     refused(lambda: found.plot(depth=0), BadParameter, "depth=0 must be a whole number from 1")
 
 
-def test_both_panels_show_the_values_of_the_table():
+def test_both_panels_show_the_values_of_the_table_also_below_0():
     found = explained("ERR@10")
     upper, lower = panels(found.plot())
     table, share = found.table, found.contributions / found.score
@@ -89,9 +86,12 @@ def test_both_panels_show_the_values_of_the_table():
     assert steps[0].get_data().values.tolist() == pytest.approx(table["V"].tolist())
     stops = [patch.get_height() for patch in lower.patches if not hasattr(patch, "get_data")]
     assert stops == pytest.approx(table["L"].tolist())
-
-
-def test_documents_that_harm_are_below_0_and_percentages_add_up():
+    found = explained("nDCG@20")
+    upper = found.plot()
+    share = 100 * found.contributions / found.score
+    written = {round(text.xy[0]): text.get_text() for text in upper.texts}
+    assert int(share.idxmax()) in written
+    assert all(text == f"{share[rank]:.0f}" for rank, text in written.items())
     found = explain_gains([1, -0.75, 1, -0.75, 1], C="prec(5)", A="etg")
     upper, lower = panels(found.plot())
     for width in (0.8, 0.4):
@@ -118,52 +118,41 @@ def test_texts_say_what_is_shown_and_what_is_left_out():
     assert upper.get_ylabel().split() == ["gain", "of", "the", "document"]
     assert lower.get_ylabel() == "share of users who"
     assert legend(lower) == ["see the rank (V)", "stop there (L)"]
-
-
-def test_percentages_above_the_bars_are_the_largest_that_fit():
-    found = explained("nDCG@20")
-    upper = found.plot()
-    share = 100 * found.contributions / found.score
-    written = {round(text.xy[0]): text.get_text() for text in upper.texts}
-    assert int(share.idxmax()) in written
-    assert all(text == f"{share[rank]:.0f}" for rank, text in written.items())
-
-
-def test_users_below_the_list_are_mentioned():
     found = explain_gains([0.7, 0.4], C="rbp(0.8)", A="max")
     share = percent(found.contributions.sum() / found.score, 0)
     assert panels(found.plot())[1].get_xlabel() == f"rank (documents)\nranks 1 to 2 add {share} of the score"
+    found = explained("INST(max_rel=3,T=2)", 9)  # this user model has more ranks than the list
+    (crosses,) = found.plot().lines
+    assert crosses.get_xdata().tolist() == [9]
+    upper = explained("CWLA(C='rbp(0.8)',A='erg',gain='raw')", grades=range(12)).plot()
+    assert legend(upper)[0] == "gain"
 
 
-@pytest.mark.parametrize(("measure", "label"), [
-    (TBG(seconds_per_word=0), "time before the rank (minutes)"),
-    (TBG(seconds_per_word=0) @ 5, "time before the rank (seconds)"),
-    ("CWLA(C='rbp(0.8)',A='erg',max_rel=3,effort='ratio(4)')", "effort before the rank (relevant documents)"),
-    (CWLA(C="rbp(0.8)", A="erg", max_rel=3, effort="cost(tokens)", unseen=5, costs=len), "effort before the rank (tokens)"),
-], ids=str)  # fmt: skip
-def test_effort_is_above_the_users(measure, label):
-    found = explained(measure)
-    *_, above = panels(found.plot())
-    assert above.get_xlabel() == label
-    per = 60 if "minutes" in label else 1
-    begins = np.append(found.table["T"], found.table["T"].iloc[-1] + found.table["effort"].iloc[-1]) / per
-    for place, text in zip(above.get_xticks(), above.get_xticklabels(), strict=True):
-        assert np.interp(place + 0.5, np.arange(1, len(begins) + 1), begins) == pytest.approx(float(text.get_text()))
-
-
-def test_no_effort_where_every_document_has_effort_1():
+def test_effort_is_above_the_users():
+    """Unless every document has effort 1."""
+    for measure, label in (
+        (TBG(seconds_per_word=0), "time before the rank (minutes)"),
+        (TBG(seconds_per_word=0) @ 5, "time before the rank (seconds)"),
+        ("CWLA(C='rbp(0.8)',A='erg',max_rel=3,effort='ratio(4)')", "effort before the rank (relevant documents)"),
+        (CWLA(C="rbp(0.8)", A="erg", max_rel=3, effort="cost(tokens)", unseen=5, costs=len), "effort before the rank (tokens)"),
+    ):  # fmt: skip
+        found = explained(measure)
+        *_, above = panels(found.plot())
+        assert above.get_xlabel() == label
+        per = 60 if "minutes" in label else 1
+        begins = np.append(found.table["T"], found.table["T"].iloc[-1] + found.table["effort"].iloc[-1]) / per
+        for place, text in zip(above.get_xticks(), above.get_xticklabels(), strict=True):
+            rank = np.interp(place + 0.5, np.arange(1, len(begins) + 1), begins)
+            assert rank == pytest.approx(float(text.get_text()))
     assert len(panels(explained("nDCG@10").plot())) == 2
 
 
-def test_documents_on_request():
+def test_documents_on_request_and_where_not_all_fit_those_that_add_most():
     found = explained("nDCG@5")
     assert not any("doc-" in text.get_text() for text in explained("nDCG@5").plot().texts)
     ax = found.plot(docnos=True)
     assert {text.get_text() for text in ax.texts} >= set(found.table["docno"][:5])
     refused(lambda: explain_gains([1, 0], C="rbp(0.5)", A="erg").plot(docnos=True), BadParameter, "has no document ids")
-
-
-def test_the_documents_that_add_most_are_named_where_not_all_fit():
     found = explained("nDCG")
     table, adds = found.table.head(50), found.contributions.head(50)
     texts = {text.get_text() for text in found.plot(docnos=True).texts}
@@ -171,17 +160,6 @@ def test_the_documents_that_add_most_are_named_where_not_all_fit():
     assert 20 < len(named) < 50
     for rank in set(table["rank"]) - set(named):  # a document beside it adds at least as much
         assert max(adds[other] for other in (rank - 1, rank + 1) if other in named) >= adds[rank]
-
-
-def test_ranks_without_a_document_are_not_unjudged():
-    found = explained("INST(max_rel=3,T=2)", 9)  # this user model has more ranks than the list
-    (crosses,) = found.plot().lines
-    assert crosses.get_xdata().tolist() == [9]
-
-
-def test_more_than_five_grades_have_one_shade():
-    upper = explained("CWLA(C='rbp(0.8)',A='erg',gain='raw')", grades=range(12)).plot()
-    assert legend(upper)[0] == "gain"
 
 
 def test_panels_take_the_place_of_given_axes():
@@ -196,27 +174,27 @@ def test_panels_take_the_place_of_given_axes():
     upper, lower = panels(explained("AP").plot(free))
     assert lower.get_position().y0 == pytest.approx(0.2)
     assert upper.get_position().y1 == pytest.approx(0.8)
+    ask = lambda height: pair("nDCG@20").plot(plt.subplots(figsize=(3.4, height), layout="constrained")[1])  # noqa: E731
+    refused(lambda: ask(3.4), BadParameter, "3 panels", "3.4 inches", "figsize=(3.4, 4.1)")
+    assert_readable(ask(4.1).figure)
 
 
 CASES = {
-    "nDCG": lambda: explained("nDCG"),
-    "TBG": lambda: explained(TBG(seconds_per_word=0)),
     "RR": lambda: explained("RR"),
     "one document": lambda: explained("AP", 1),
     "score 0": lambda: explained("AP", grades=[0]),
     "long name": lambda: explained(TBG(seconds_per_word=0, label=LONG)),
-    "pair": pair,
     "pair, users differ": lambda: pair("INST(max_rel=3,T=2)", names=(LONG, LONG[::-1])),
     "pair, one document": lambda: pair("AP", 1),
 }
 
 
-@pytest.mark.parametrize("docnos", [False, True])
 @pytest.mark.parametrize("width", [None, 3.3])
 @pytest.mark.parametrize("case", CASES)
-def test_no_text_lies_on_another_or_is_cut(case, width, docnos):
-    ax = None if width is None else plt.subplots(figsize=(width, 6), layout="constrained")[1]
-    assert_readable(CASES[case]().plot(ax, docnos=docnos).figure)
+def test_no_text_lies_on_another_or_is_cut(case, width):
+    for docnos in (False, True):
+        ax = None if width is None else plt.subplots(figsize=(width, 6), layout="constrained")[1]
+        assert_readable(CASES[case]().plot(ax, docnos=docnos).figure)
 
 
 def test_a_pair_has_a_panel_per_run_and_one_of_scores():
@@ -229,12 +207,22 @@ def test_a_pair_has_a_panel_per_run_and_one_of_scores():
     assert first.get_ylim()[1] >= max(one.table["gain"].max() for one in found.explanations.values())
     title = "nDCG@20 of topic q: documents and gains differ from rank 1; rank 1 is shaded"
     assert first.get_title(loc="left").replace("\n", " ") == title
+    assert [len(panels(pair(measure).plot())) for measure in ("INST(max_rel=3,T=2)", "nDCG")] == [4, 3]
+    names = tuple(f"neural_cross-encoder-v{number}_k1000_rerank" for number in range(2))
+    for name, ax in zip(names, panels(pair(names=names).plot())):
+        assert name in legend(ax)[-1]
+    ranking = {f"d{i}": 100.0 - i for i in range(60)}
+    other = {**ranking, "d59": 41.05, "d58": 41.0}  # the last two change places
+    qrels = {"q": {"d58": 1, **{f"d{i}": 0 for i in range(58)}, "d59": 0}}
+    ax = explain(qrels, {"a": {"q": ranking}, "b": {"q": other}}, "q", "AP").plot()
+    assert "differ from rank 59; ranks below 50 are not shown" in " ".join(ax.get_title("left").split())
 
 
 def test_pictures_of_pairs_agree_with_tables_without_weighted_sums():
     for measure, head in (("nDCG", "adds"), ("CWLA(C='rbp(0.8)',A='max',max_rel=3)", "L·A / N")):
         found = pair(measure)
         first, second, *_ = panels(found.plot())
+        scales = []
         for ax, one in zip((first, second), found.explanations.values()):
             assert " ".join(ax.get_ylabel().split()) == "gain of the document"
             (own,) = ax.child_axes
@@ -243,37 +231,6 @@ def test_pictures_of_pairs_agree_with_tables_without_weighted_sums():
             heights = np.array([bar.get_height() for bar in ax.containers[-1]])
             read = heights / ax.get_ylim()[1] * own.get_ylim()[1]
             assert read == pytest.approx(one.contributions.to_numpy()[: len(read)])
+            scales.append(ax.get_ylim()[1] / own.get_ylim()[1])
+        assert scales[0] == pytest.approx(scales[1])
         assert f" {head}" in str(found)
-
-
-def test_a_pair_shows_the_users_where_they_differ():
-    assert [len(panels(pair(measure).plot())) for measure in ("INST(max_rel=3,T=2)", "nDCG")] == [4, 3]
-
-
-def test_the_picture_of_a_pair_has_one_scale_of_contributions():
-    found = pair("nDCG@20")
-    ratios = []
-    for ax, one in zip(panels(found.plot())[:2], found.explanations.values(), strict=True):
-        bars = {rank: bar.get_height() for rank, bar in bars_of(ax, 0.4)}
-        ratios += [bars[rank] / value for rank, value in one.contributions[:20].items() if value > 0]
-    assert ratios == pytest.approx([ratios[0]] * len(ratios))
-
-
-def test_panels_that_would_be_too_low_name_a_height_that_fits():
-    ask = lambda height: pair("nDCG@20").plot(plt.subplots(figsize=(3.4, height), layout="constrained")[1])  # noqa: E731
-    refused(lambda: ask(3.4), BadParameter, "3 panels", "3.4 inches", "figsize=(3.4, 4.1)")
-    assert_readable(ask(4.1).figure)
-
-
-def test_names_that_differ_in_their_middle_are_distinct():
-    names = tuple(f"neural_cross-encoder-v{number}_k1000_rerank" for number in range(2))
-    for name, ax in zip(names, panels(pair(names=names).plot())):
-        assert name in legend(ax)[-1]
-
-
-def test_a_title_says_where_a_difference_is_not_shown():
-    ranking = {f"d{i}": 100.0 - i for i in range(60)}
-    other = {**ranking, "d59": 41.05, "d58": 41.0}  # the last two change places
-    qrels = {"q": {"d58": 1, **{f"d{i}": 0 for i in range(58)}, "d59": 0}}
-    ax = explain(qrels, {"a": {"q": ranking}, "b": {"q": other}}, "q", "AP").plot()
-    assert "differ from rank 59; ranks below 50 are not shown" in " ".join(ax.get_title("left").split())
