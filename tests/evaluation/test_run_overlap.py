@@ -57,6 +57,9 @@ def test_by_hand():
     assert found["rbo_min"] == pytest.approx(0.2 * (0.8 + 2 / 3 * 0.64 + 2 * beyond), abs=1e-15)
     assert rbo(ONE, ONE)["rbo"].tolist() == [1]
     assert rbo(ONE, run_of("xyz")).iloc[0].tolist()[:2] == [0, 0]
+    tied = {"q": {"a": 1.0, "b": 1.0}}  # ties are broken by descending id
+    assert rbo(tied, run_of("ba"))["rbo"].tolist() == [1]
+    assert rbo(tied, run_of("ab"))["rbo"].iloc[0] < 1
 
 
 @given(st.permutations("abcdefgh"), st.permutations("abcdefgh"), st.sampled_from([0.3, 0.9]))
@@ -65,40 +68,26 @@ def test_orders_of_the_same_documents_are_those_of_studies(one, other, p):
     assert rbo(run_of(one), run_of(other), p)["rbo"].iloc[0] == pytest.approx(float(studies.rbo(*scores, p)), abs=1e-12)
 
 
-def slow(one, other, p, depth):
-    """Return the values of each query by loops over the rows."""
-    listed = []
-    for frame in (one, other):
-        rows = {q: list(zip(some.doc_id, some.score)) for q, some in frame.groupby("query_id")}
-        listed.append({q: reference.trec_order(some)[:depth] for q, some in rows.items()})
-    return {
-        query: reference.rank_biased_overlap(listed[0][query], listed[1][query], p) if query in listed[1] else (0, 0, 1)
-        for query in listed[0]
-    }
-
-
 @pytest.mark.parametrize("depth", [None, 7])
 def test_generated_runs_with_ties(depth):
     """Rows in any order; a query that one run lacks has the overlap 0, and nothing is known of it."""
     one, other = (collection(seed, queries=8, depth=20).run for seed in (1, 2))
     other = other[~((other.query_id == "5") | ((other.query_id == "3") & (other.score < 0.5)))]
-    with pytest.warns(
-        CWLAWarning, match=r"only one of two runs has count as 0 in their overlap: run and other \(1 of 7\)"
-    ):
+    says = r"only one of two runs has count as 0 in their overlap: run and other \(1 of 7\)"
+    with pytest.warns(CWLAWarning, match=says):
         found = rbo(one, other, 0.85, depth, by_query=True).loc["run"]
-    expected = slow(one, other, 0.85, depth)
-    assert sorted(found.index) == sorted(expected)
-    for query, values in expected.items():
-        assert found.loc[query].tolist() == pytest.approx(values, abs=1e-12)
+    first, second = (
+        {q: reference.trec_order([*zip(rows.doc_id, rows.score)])[:depth] for q, rows in run.groupby("query_id")}
+        for run in (one, other)
+    )
+    assert sorted(found.index) == sorted(first)
+    for query, ranking in first.items():
+        known = query in second
+        expected = reference.rank_biased_overlap(ranking, second[query], 0.85) if known else (0, 0, 1)
+        assert found.loc[query].tolist() == pytest.approx(expected, abs=1e-12)
     with pytest.warns(CWLAWarning):
         means = rbo(as_pyterrier(one), as_pyterrier(other), 0.85, depth)
     assert means.loc["run"].tolist() == pytest.approx(found.mean().tolist(), abs=1e-15)
-
-
-def test_ties_are_broken_by_descending_id():
-    tied = {"q": {"a": 1.0, "b": 1.0}}
-    assert rbo(tied, run_of("ba"))["rbo"].tolist() == [1]
-    assert rbo(tied, run_of("ab"))["rbo"].iloc[0] < 1
 
 
 def test_several_runs_with_one_and_all_pairs(tmp_path):
@@ -137,16 +126,11 @@ def test_errors():
         refused(partial(rbo, ONE, OTHER, depth=depth), BadParameter, f"depth={depth!r} must be a whole number from 1")
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.mark.slow
+def test_the_command_prints_and_writes_pairs(prints, says, tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()
     write({"x": ONE, "y_1": OTHER, "z": run_of("cab")}, folder)
-    return folder
-
-
-@pytest.mark.slow
-def test_the_command_prints_and_writes_pairs(folder, prints, says, tmp_path):
     text = prints("rbo", folder, "-p", "0.8")
     lines = [line.split() for line in text.splitlines()]
     assert lines[0] == ["run", "other", "rbo", "rbo_min", "rbo_res"]

@@ -1,14 +1,12 @@
 """Streamed evaluation of runs in files: scores equal those of frames to the last bit, however the files are split."""
 
 import gzip
-import os
 import subprocess
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,10 +18,8 @@ from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.behaviour.simulation.expectations import progress
 from pyterrier_cwla.errors import BadRun, MalformedFile, MissingLength
 from pyterrier_cwla.evaluation.driver import stream
-from pyterrier_cwla.evaluation.streaming import scores_of
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.run_files import sources
-from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here, judged
 from tests.support.messages import refused
 
 MEASURES = ["nDCG@3", "AP", "RR", "ESL(wanted=2)", "Compat", "RBP(rel=1)", "CWLA(C='inst(1)',A='erg',max_rel=3)", "GeometricMean(measure='AP')",
@@ -45,9 +41,8 @@ def _run(rng, queries=12, depth=9):
 def _collection(seed, runs=3):
     rng = np.random.default_rng(seed)
     judged = [(f"q{query}", f"d{d}", int(rng.integers(-1, 4))) for query in range(2, 14) for d in range(0, 40, 3)]
-    return pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance"]), {
-        f"run {n}": _run(rng) for n in range(runs)
-    }
+    qrels = pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance"])
+    return qrels, {f"run {n}": _run(rng) for n in range(runs)}
 
 
 def _all(runs):
@@ -65,13 +60,6 @@ def _text(frame):
 
 def same(found, expected):
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
-
-
-def streamed(qrels, runs, measures, like, **how):
-    """Return all streamed scores, in the order of `like`."""
-    frames = pd.concat(stream(qrels, runs, measures, **how))
-    assert len(frames) == len(like)
-    return frames.set_index(["run", "query_id"]).loc[like.index]
 
 
 @pytest.fixture
@@ -104,16 +92,9 @@ def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, dat
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_files, "ROWS", data.draw(st.sampled_from([12, 40, 1 << 20])))
         patch.setattr(run_files.RunFiles, "fits", fits)
-        same(streamed(qrels, folder, MEASURES, expected), expected)
-
-
-def test_known_costs_of_documents_are_read_from_files(tmp_path, small):
-    qrels, runs = _collection(1)
-    run = runs["run 0"].assign(doc_cost=np.arange(len(runs["run 0"])) % 7 + 1.0)
-    _write(run, tmp_path / "run.parquet", 20)
-    measures = ["CWLA(C='rbp(0.9)',A='erg',effort='seconds',gain='binary',end='stop')"]
-    small(40, 500)
-    same(evaluate(qrels, tmp_path / "run.parquet", measures, True), evaluate(qrels, {"run": run}, measures, True))
+        found = pd.concat(stream(qrels, folder, MEASURES))
+    same(found.set_index(["run", "query_id"]).loc[expected.index], expected)
+    assert len(found) == len(expected)
 
 
 @pytest.mark.slow
@@ -147,26 +128,23 @@ def test_one_table_from_frames_and_from_every_kind_of_folder(tmp_path, small):
 
 @pytest.mark.slow
 def test_ids_in_dictionaries_give_what_strings_give():
+    """Of slices, whose dictionaries have more texts, and of chunks with a dictionary each."""
     qrels, runs = _collection(2)
     expected = evaluate(qrels, runs, MEASURES, by_query=True)
-    ids = ["query_id", "doc_id", "duplicate_of"]
 
-    def encoded(column, words=()):
-        return pa.array([*words, *column], from_pandas=True).dictionary_encode().slice(len(words))
+    def table(frame, words=()):
+        ids = {"query_id", "doc_id", "duplicate_of"} & {*frame}
+        encoded = {
+            c: pa.array([*words, *frame[c]], from_pandas=True).dictionary_encode().slice(len(words)) for c in ids
+        }
+        return pa.table({c: encoded.get(c, frame[c]) for c in frame})
 
     for forms in (
-        {n: f.astype(dict.fromkeys(ids, "category")) for n, f in runs.items()},
-        {n: pl.from_pandas(f).with_columns(pl.col(ids).cast(pl.Categorical)) for n, f in runs.items()},
-        {n: pa.table({c: encoded(f[c]) if c in ids else f[c] for c in f}) for n, f in runs.items()},
-        {n: pa.table({c: encoded(f[c], ["x", "y"] * 2000) if c in ids else f[c] for c in f}) for n, f in runs.items()},
-        {n: pa.concat_tables([pa.table({c: encoded(g[c]) if c in ids else g[c] for c in g}) for g in (f[:20], f[20:])])
-         for n, f in runs.items()},
-    ):  # fmt: skip
+        {name: table(frame, ["x", "y"] * 2000) for name, frame in runs.items()},
+        {name: pa.concat_tables([table(frame[:20]), table(frame[20:])]) for name, frame in runs.items()},
+    ):
         same(evaluate(qrels, forms, MEASURES, by_query=True, check=True), expected)
-
-
-def test_a_dictionary_may_hold_a_string_twice():
-    qrels = {"q": {"a": 1}, "r": {"b": 1}}
+    qrels = {"q": {"a": 1}, "r": {"b": 1}}  # a dictionary may hold a string twice
     names = pa.array(["a", "b", "a", "b", "c", "d"] + ["e", "f"] * 3)
     queries = pa.array(["q", "q", "r"])
     run = pa.table({
@@ -190,6 +168,10 @@ def test_results_come_as_they_are_ready_and_the_unanswered_last(tmp_path, small)
     assert list(batches[-1]["query_id"]) == ["q4", "q5"]
     assert batches[-1]["RR"].tolist() == [0, 0]
     assert {*pd.concat(batches)["run"]} == {"x"}
+    with pytest.warns(UserWarning, match="x has 'q3', 'q0'") as said:
+        (batch,) = stream({"r": {"a": 1}}, tmp_path / "x.parquet", ["AP"])
+    assert len(said) == 1
+    assert batch.values.tolist() == [["x", "r", 0.0]]
 
 
 def _scattered(path):
@@ -207,14 +189,16 @@ def _scattered(path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["x y.run", "x.run.gz", "x.parquet", "all.parquet"])
 def test_runs_larger_than_memory_need_whole_queries(tmp_path, small, monkeypatch, name):
-    """The error names the query, the run and the row, and its command sorts the file."""
+    """The error names the query, the run and the row, and its command sorts the file. Unjudged queries may be scattered."""
     monkeypatch.chdir(tmp_path)
     path = _scattered(Path(name))
     qrels = {"q1": {"d2": 1}, "q2": {"d9": 1, "d5": 1}}
     run = name.partition(".")[0]
     expected = pd.concat(stream(qrels, {run: path}, ["AP"])).set_index(["run", "query_id"])["AP"]
+    unjudged = evaluate({"q": {"d1": 1}}, path, ["AP"])
     small(4, 80)
     monkeypatch.setattr(run_files.RunFiles, "fits", False)
+    same(evaluate({"q": {"d1": 1}}, path, ["AP"]), unjudged)
     refused(lambda: evaluate(qrels, path, ["AP"]), MalformedFile, "one after the other")
     with pytest.raises(MalformedFile) as error:
         list(stream(qrels, path, ["AP"]))
@@ -224,14 +208,6 @@ def test_runs_larger_than_memory_need_whole_queries(tmp_path, small, monkeypatch
     (sorted_file,) = Path().glob("sorted.*")
     found = pd.concat(stream(qrels, {run: sorted_file}, ["AP"])).set_index(["run", "query_id"])["AP"]
     assert found.to_dict() == expected.to_dict()
-
-
-def test_unjudged_queries_may_be_scattered_in_a_run_larger_than_memory(tmp_path, small, monkeypatch):
-    path = _scattered(tmp_path / "x.run")
-    expected = evaluate({"q": {"d1": 1}}, {"x": path}, ["AP"])
-    small(4, 80)
-    monkeypatch.setattr(run_files.RunFiles, "fits", False)
-    same(evaluate({"q": {"d1": 1}}, {"x": path}, ["AP"]), expected)
 
 
 @pytest.mark.slow
@@ -247,7 +223,9 @@ def test_whether_a_run_fits_into_memory_is_known_first(tmp_path, monkeypatch):
             assert source.fits is fits
 
 
+@pytest.mark.slow
 def test_names_of_runs(tmp_path):
+    """A file has one name, however it is given."""
     qrels, runs = _collection(5, runs=1)
     (frame,) = runs.values()
     for folder in ("a", "b", "c.parquet"):
@@ -258,30 +236,22 @@ def test_names_of_runs(tmp_path):
     named = [s.name for s in sources([tmp_path / "a", tmp_path / "b", tmp_path / "c.parquet"])]
     assert named == [str(tmp_path / "a" / "x.parquet"), str(tmp_path / "b" / "x.parquet"), "y", "c"]
     same(evaluate(qrels, tmp_path / "c.parquet", ["AP"]), evaluate(qrels, {"c": frame}, ["AP"]))
+    for place in (path := tmp_path / "b" / "y.parquet", str(path), [path]):
+        assert [*evaluate(qrels, place, ["AP"]).index] == ["y"]
+        assert [*pd.concat(stream(qrels, place, ["AP"]))["run"].unique()] == ["y"]
+        assert compare(qrels, place, ["AP"], resamples=100).runs == ["y"]
+        assert [*simulate(qrels, place, "AP", users=2, progress=False).mean.index] == ["y"]
+        assert [*progress(qrels, place, TBG, [1.0]).table.index.unique("run")] == ["y"]
     assert sources(tmp_path / "a")[0].digest() == sources(tmp_path / "b")[0].digest()
     refused(lambda: evaluate(qrels, {"x": tmp_path / "b"}, ["AP"]), BadRun, "folder of runs")
+    _write(frame.drop(columns="score"), tmp_path / "c.parquet" / "part.1.parquet")
+    refused(lambda: evaluate(qrels, tmp_path / "c.parquet", ["AP"]), MalformedFile, "part.1.parquet: no column score")
     both = _write(frame.assign(run="y"), tmp_path / "both.parquet")
     refused(lambda: list(stream(qrels, [tmp_path / "b" / "y.parquet", both], ["AP"])), BadRun, "name 'y'")
     _write(pd.concat([frame.assign(run=name) for name in "yz"]), both)
     with pytest.raises(BadRun, match=r"two runs have the name 'y' \(in [^ ]*both.parquet\): give one of them another"):
         evaluate(qrels, {"y": frame, "x": both}, ["AP"])
-
-
-@pytest.mark.slow
-def test_a_file_has_one_name_however_it_is_given(tmp_path):
-    (tmp_path / "runs").mkdir()
-    path = tmp_path / "runs" / "bm25.txt"
-    path.write_text("q1 Q0 d1 1 2.5 tag\n")
-    qrels = {"q1": {"d1": 1}, "q2": {"d1": 1}}
-    for place in (path, str(path), [path], tmp_path / "runs"):
-        assert [*evaluate(qrels, place, ["AP"]).index] == ["bm25"]
-        assert [*pd.concat(stream(qrels, place, ["AP"]))["run"].unique()] == ["bm25"]
-        assert compare(qrels, place, ["AP"], resamples=100).runs == ["bm25"]
-        assert [*simulate(qrels, place, "AP", users=2, progress=False).mean.index] == ["bm25"]
-        assert [*progress(qrels, place, TBG(lengths={"d1": 1}), [1.0]).table.index.unique("run")] == ["bm25"]
-
-
-def test_names_in_files_and_in_a_dict(tmp_path):
+    (tmp_path := tmp_path / "named").mkdir()  # names in files and in a dict
     one = _write(ROWS.assign(run="theirs"), tmp_path / "one.parquet")
     two = _write(pd.concat([ROWS.assign(run=name) for name in ("a", "b")]), tmp_path / "two.parquet")
     qrels = {"q": {"a": 1}}
@@ -295,14 +265,6 @@ def test_names_in_files_and_in_a_dict(tmp_path):
     says = "'theirs' (in ", "one.parquet and ", "two.parquet): ", " folder ", " ends in .parquet"
     for runs in (tmp_path, [one, again]):
         refused(partial(evaluate, qrels, runs, ["AP"]), BadRun, *says)
-
-
-def test_no_runs_are_an_error_and_empty_frames_are_not(tmp_path):
-    qrels = {"q": {"a": 1}}
-    for none in ([], (), {}):
-        for ask in (evaluate, partial(evaluate, cache_dir=tmp_path), lambda *given: list(stream(*given))):
-            refused(partial(ask, qrels, none, ["AP"]), BadRun, "there is no run to evaluate")
-    assert evaluate(qrels, ROWS[:0], ["AP"]).to_dict() == {"AP": {"run": 0.0}}
 
 
 @pytest.mark.slow
@@ -326,68 +288,35 @@ def test_other_types_of_numbers_are_read_or_named(tmp_path, small, rows):
     refused(lambda: evaluate(qrels, path, ["TBG"]), MissingLength, "the lengths of documents are needed")
 
 
-def test_missing_lengths_take_the_mean_of_whole_runs_only(tmp_path, small):
-    qrels, runs = _collection(6, runs=1)
-    frame = runs["run 0"].assign(doc_length=lambda f: f["doc_length"].where(f.index % 5 > 0))
-    path = _write(frame, tmp_path / "x.parquet", 10)
-    small(10)
-    same(evaluate(qrels, {"run": path}, ["TBG(missing='mean')"]), evaluate(qrels, frame, ["TBG(missing='mean')"]))
-    refused(lambda: list(stream(qrels, path, ["TBG(missing='mean')"])), MissingLength, "give lengths=")
-
-
 MEANS = ["TBG(missing='mean')", "AP"]
 ROWS = pd.DataFrame({"query_id": ["q"] * 6, "doc_id": list("abcdef"), "score": np.arange(6.0)})
 
 
-@pytest.mark.parametrize(("change", "says"), [
-    (lambda f: f.assign(score=f["score"].where(f.index != 4)), "row 5: score is null for query 'q', document 'e'"),
-    (lambda f: f.assign(doc_id=f["doc_id"].where(f.index != 3)), "row 4: doc_id is null"),
-    (lambda f: f.assign(query_id=1), "ids must be strings"),
-    (lambda f: f.drop(columns="doc_id"), "no column doc_id or docno"),
-    (lambda f: f.assign(doc_id=list("abcdea")), "'a' is retrieved twice"),
-    (lambda f: f[:0], "empty"),
-])  # fmt: skip
-def test_what_is_wrong_is_said(tmp_path, small, change, says):
-    small(2)
-    path = _write(change(ROWS), tmp_path / "x.parquet", 2)
-    for score in (evaluate, lambda *given: list(stream(*given))):
-        refused(lambda score=score: score({"q": {"a": 1}}, path, ["AP"]), (MalformedFile, BadRun), says)
-
-
-def test_a_part_without_a_column_is_named(tmp_path):
-    (tmp_path / "x.parquet").mkdir()
-    _write(ROWS, tmp_path / "x.parquet" / "0.parquet")
-    _write(ROWS.drop(columns="score"), tmp_path / "x.parquet" / "1.parquet")
-    parts = tmp_path / "x.parquet"
-    refused(lambda: evaluate({"q": {"a": 1}}, parts, ["AP"]), MalformedFile, "1.parquet: no column score")
-
-
-@pytest.mark.parametrize(("line", "says"), [
-    ("q Q0 z 1 high tag", "x.run:41: score 'high' is no number"),
-    ("q Q0 z 1 nan tag", "x.run:41: score is NaN for query 'q', document 'z'"),
-    ("q Q0 z 1", "x.run:41: expected 6 fields"),
-    ("q Q0 z 1 2 " + "t" * 700, "a line of more than 300 bytes"),
-    ("q Q0 d1 1 2 tag", "'d1' is retrieved twice"),
-])  # fmt: skip
-def test_what_is_wrong_in_text_is_said_with_its_line(tmp_path, small, line, says):
+def test_what_is_wrong_in_text_is_said_with_its_line(tmp_path, small):
     small(10, 300)
     lines = [f"q Q0 d{n} 1 {n} tag" for n in range(40)]
-    (tmp_path / "x.run").write_text("\n".join([*lines, line, "q Q0 y 1 0 tag\n"]))
-    (tmp_path / "x.run.gz").write_bytes(gzip.compress((tmp_path / "x.run").read_bytes()))
-    for name in ("x.run", "x.run.gz"):
-        frames = stream({"q": {"d1": 1}}, tmp_path / name, ["AP"])
-        refused(lambda frames=frames: list(frames), (MalformedFile, BadRun), says.replace("x.run", name))
-
-
-def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, small):
-    small(2)
-    path = _write(ROWS, tmp_path / "x.parquet", 2)
-    for other in (ROWS.assign(query_id="r"), ROWS.assign(query_id=list("qqqqrr")), pd.concat([ROWS, ROWS + ROWS])):
-        (source,) = sources(_write(ROWS, path, 2))
-        scores = scores_of(source, CWLAEvaluator(computed_here(["AP"]), judged({"q": {"a": 1}})))
-        _write(other.assign(score=1.0), path, 2)
-        os.utime(path, (0, 0))
-        refused(lambda scores=scores: list(scores), MalformedFile, "has changed since")
+    for line, says in (
+        ("q Q0 z 1 high tag", "x.run:41: score 'high' is no number"),
+        ("q Q0 z 1 nan tag", "x.run:41: score is NaN for query 'q', document 'z'"),
+        ("q Q0 z 1", "x.run:41: expected 6 fields"),
+        ("q Q0 z 1 2 " + "t" * 700, "a line of more than 300 bytes"),
+        ("q Q0 d1 1 2 tag", "'d1' is retrieved twice"),
+    ):
+        (tmp_path / "x.run").write_text("\n".join([*lines, line, "q Q0 y 1 0 tag\n"]))
+        (tmp_path / "x.run.gz").write_bytes(gzip.compress((tmp_path / "x.run").read_bytes()))
+        for name in ("x.run", "x.run.gz"):
+            ask = partial(list, stream({"q": {"d1": 1}}, tmp_path / name, ["AP"]))
+            refused(ask, (MalformedFile, BadRun), says.replace("x.run", name))
+    path, qrels = _write(ROWS, tmp_path / "x.parquet"), {"q": {"a": 1}}
+    refused(lambda: evaluate(qrels, {"x": [path]}, ["RR"]), BadRun, "a run by name is one path, and not list")
+    with open(path) as opened:
+        for runs, says in ((opened, "an open file"), ([path, opened], "an open file"), ([3], "3")):
+            ask = partial(next, stream(qrels, runs, ["RR"]))
+            refused(ask, BadRun, f"given by their paths, not as {says}: give the path of each")
+    for none in ([], (), {}):
+        for ask in (evaluate, partial(evaluate, cache_dir=tmp_path), lambda *given: list(stream(*given))):
+            refused(partial(ask, qrels, none, ["AP"]), BadRun, "there is no run to evaluate")
+    assert evaluate(qrels, ROWS[:0], ["AP"]).to_dict() == {"AP": {"run": 0.0}}
 
 
 @pytest.mark.parametrize("cache_dir", [None, "kept"])
@@ -438,30 +367,24 @@ def test_queries_may_be_split_over_files_of_other_columns(tmp_path):
 
 @pytest.mark.slow
 def test_what_no_measure_asks_for_is_not_read(tmp_path, small):
-    """Unused columns are ignored, whether the file is read whole or in pieces."""
-    path = _write(_run(np.random.default_rng(0)).assign(duplicate_of=1), tmp_path / "x.parquet")
-    qrels = {"q1": {"d1": 1, "d7": 2}, "q5": {"d4": 1}}
-    for measures in (["RR", "TBG"], ["RR", "TBG(missing='mean')"]):
-        expected = evaluate(qrels, pd.read_parquet(path).drop(columns="duplicate_of"), measures, True)
-        for rows in (1 << 20, 20):
-            small(rows)
-            same(evaluate(qrels, {"run": path}, measures, True), expected)
-            ask = partial(evaluate, qrels, path, [*measures, "TBG(duplicates='run')"])
-            refused(ask, MalformedFile, "'duplicate_of' holds int64, and ids must be strings")
-
-
-@pytest.mark.slow
-def test_a_length_that_is_none_matters_where_its_query_is_judged(tmp_path, small):
-    rows = _run(np.random.default_rng(0)).drop(columns="duplicate_of")
-    rows.loc[rows["query_id"] == "q9", "doc_length"] = -1
+    """Unused columns and lengths of unjudged queries may be anything, whether the file is read whole or in pieces."""
+    rows = _run(np.random.default_rng(0)).assign(duplicate_of=1)
     path = _write(rows, tmp_path / "x.parquet")
-    expected = evaluate({"q1": {"d1": 1}}, rows[rows["query_id"] == "q1"], ["TBG"], True)
+    odd = rows.assign(doc_length=rows["doc_length"].where(rows["query_id"] != "q9", -1)).drop(columns="duplicate_of")
+    of_odd = _write(odd, tmp_path / "odd.parquet")
+    qrels, one = {"q1": {"d1": 1, "d7": 2}, "q5": {"d4": 1}}, {"q1": {"d1": 1}}
+    expected = evaluate(one, odd[odd["query_id"] == "q1"], ["TBG"], True)
     for number in (1 << 20, 20):
         small(number)
-        same(evaluate({"q1": {"d1": 1}}, {"run": path}, ["TBG"], True), expected)
-        same(evaluate({"q1": {"d1": 1}}, rows, ["TBG"], True), expected)
+        for measures in (["RR", "TBG"], ["RR", "TBG(missing='mean')"]):
+            wanted = evaluate(qrels, rows.drop(columns="duplicate_of"), measures, True)
+            same(evaluate(qrels, {"run": path}, measures, True), wanted)
+            ask = partial(evaluate, qrels, path, [*measures, "TBG(duplicates='run')"])
+            refused(ask, MalformedFile, "'duplicate_of' holds int64, and ids must be strings")
+        for run in ({"run": of_odd}, odd):
+            same(evaluate(one, run, ["TBG"], True), expected)
         for measure in ("TBG", "TBG(missing='mean')"):
-            ask = partial(evaluate, {"q1": {"d1": 1}, "q9": {"d2": 1}}, path, [measure])
+            ask = partial(evaluate, {**one, "q9": {"d2": 1}}, of_odd, [measure])
             refused(ask, MissingLength, "is -1: lengths are numbers, 0 or more")
 
 
@@ -493,43 +416,18 @@ def test_a_small_file_that_holds_much_is_read_in_pieces(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_mixed_runs_in_a_file_are_whole_for_their_mean(tmp_path, monkeypatch):
+def test_runs_are_whole_for_the_mean_of_missing_lengths(tmp_path, monkeypatch):
     qrels, runs = _collection(8)
     rows = _all({n: f.assign(doc_length=f["doc_length"].where(f.index % 5 > 0)) for n, f in runs.items()})
     rows = rows.sample(frac=1, random_state=1)
     expected = evaluate(qrels, {n: f.drop(columns="run") for n, f in rows.groupby("run", sort=False)}, MEANS, True)
-    same(evaluate(qrels, {"run": (path := _write(rows, tmp_path / "x.parquet"))}, MEANS, True), expected)
+    same(evaluate(qrels, {"run": (path := _write(rows, tmp_path / "x.parquet", 10))}, MEANS, True), expected)
+    one = _write(rows[rows["run"] == "run 0"].drop(columns="run"), tmp_path / "run 0.parquet", 10)
+    with monkeypatch.context() as patch:
+        patch.setattr(run_files, "ROWS", 10)
+        same(evaluate(qrels, one, MEANS, True), expected.loc[["run 0"]])
+        refused(lambda: list(stream(qrels, one, MEANS)), MissingLength, "give lengths=")
     many = pd.concat([rows.assign(query_id=rows["query_id"] + f".{n}") for n in range(400)])
     monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "2M")
     with pytest.raises(MalformedFile, match=r"means in place of missing lengths, .* give a table"):
         evaluate(qrels, _write(many, path), MEANS)
-
-
-def test_runs_are_given_by_paths(tmp_path):
-    path = _write(ROWS, tmp_path / "x.parquet")
-    refused(lambda: evaluate({"q": {"a": 1}}, {"x": [path]}, ["RR"]), BadRun, "a run by name is one path, and not list")
-    with open(path) as opened:
-        for runs, says in ((opened, "an open file"), ([path, opened], "an open file"), ([3], "3")):
-            ask = partial(next, stream({"q": {"a": 1}}, runs, ["RR"]))
-            refused(ask, BadRun, f"given by their paths, not as {says}: give the path of each")
-
-
-@pytest.mark.slow
-def test_a_truncated_file_is_an_error(tmp_path, small):
-    small(2, 300)
-    path = _write(ROWS, tmp_path / "x.parquet", 2)
-    path.write_bytes(path.read_bytes()[:-9])
-    text = "".join(f"q Q0 {n} 1 {n} tag\n" for n in range(5000))
-    packed = tmp_path / "x.run.gz"
-    packed.write_bytes(gzip.compress(text.encode())[:-20])
-    for file in (path, packed):
-        refused(lambda file=file: list(stream({"q": {"a": 1}}, file, ["AP"])), MalformedFile, "x.")
-
-
-def test_a_run_that_answers_nothing_is_said_once(tmp_path, small):
-    small(2)
-    path = _write(ROWS, tmp_path / "x.parquet", 2)
-    with pytest.warns(UserWarning, match="x has 'q'") as said:
-        (frame,) = stream({"r": {"a": 1}}, path, ["AP"])
-    assert len(said) == 1
-    assert frame.values.tolist() == [["x", "r", 0.0]]
