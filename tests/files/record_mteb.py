@@ -46,7 +46,6 @@ class Generated(AbsTaskRetrieval):
     seed = 0
 
     def load_data(self, **_):
-        """Generate the data."""
         if self.data_loaded:
             return
         self.results, self.dataset = {}, {}
@@ -82,12 +81,10 @@ class Known:
         """Do nothing."""
 
     def search(self, *_, hf_split, hf_subset, **__):
-        """Return the results of a split."""
         return self.task.results[hf_subset, hf_split]
 
 
 def record():
-    """Write all files."""
     (FOLDER / "beir" / "qrels").mkdir(parents=True, exist_ok=True)
     known = {}
     for task in (Generated(), Identical()):

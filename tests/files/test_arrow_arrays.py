@@ -2,7 +2,6 @@
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -43,25 +42,16 @@ def test_first_row(column):
     assert arrow_arrays.first_row(column) == (values.index(True) if True in values else None)
 
 
-@given(st.lists(st.text()))
-def test_of_strings(texts):
-    made = arrow_arrays.of_strings(texts)
-    made.validate(full=True)
-    assert made.equals(pa.array(texts, pa.large_string()))
-
-
-@given(st.lists(st.booleans()))
-def test_of_booleans(values):
-    made = arrow_arrays.of_booleans(np.array(values, bool))
-    made.validate(full=True)
-    assert made.to_pylist() == values
-
-
-@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint64", "float64"])
-def test_of_numbers(kind):
+@given(st.lists(st.text()), st.lists(st.booleans()))
+def test_arrays_of_python_and_numpy(texts, booleans):
     """Also of arrays whose memory is not contiguous, and of none."""
-    for values in (np.arange(10).astype(kind), np.arange(10).astype(kind)[::-3], np.zeros(0, kind)):
-        assert arrow_arrays.of_numbers(values).equals(pa.array(values))
+    for made, expected in ((arrow_arrays.of_strings(texts), pa.array(texts, pa.large_string())),
+                           (arrow_arrays.of_booleans(np.array(booleans, bool)), pa.array(booleans, pa.bool_()))):  # fmt: skip
+        made.validate(full=True)
+        assert made.equals(expected)
+    for kind in ("int8", "int32", "int64", "uint64", "float64"):
+        for values in (np.arange(10).astype(kind), np.arange(10).astype(kind)[::-3], np.zeros(0, kind)):
+            assert arrow_arrays.of_numbers(values).equals(pa.array(values))
 
 
 def test_arrow_columns_are_taken_as_they_are():

@@ -1,6 +1,7 @@
-"""Faults of files and processes: truncated or changed files, full disks, killed processes."""
+"""Faults of files and processes: truncated or changed files, full disks, killed processes, and power cuts."""
 
 import contextlib
+import errno
 import gzip
 import os
 import random
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -17,14 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-import pyterrier_cwla
 from pyterrier_cwla import CWLAError, evaluate, lengths_of_texts
 from pyterrier_cwla.errors import MalformedFile, NotWritten
 from pyterrier_cwla.evaluation import streaming
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.atomic import written
+from pyterrier_cwla.studies import discriminative_power
 from pyterrier_cwla.tasks.result_cache import Pieces, ResultCache
-from tests.support.killed import collection, stopped
+from tests.support.killed import collection, stopped, trial
+from tests.support.messages import refused
 
 MEASURES = ["AP", "nDCG@10"]
 RNG = random.Random(0)
@@ -38,6 +41,10 @@ EXPECTED = evaluate(QRELS, FRAME, MEASURES, by_query=True)
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+def same(found, expected):
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
 def packed(kind):
@@ -60,7 +67,7 @@ def outcome(path, content):
     except MalformedFile as error:
         assert str(error).startswith(path)
         return error
-    pd.testing.assert_frame_equal(found, EXPECTED, check_exact=True)
+    same(found, EXPECTED)
     return None
 
 
@@ -68,21 +75,23 @@ def outcome(path, content):
 
 
 @pytest.mark.parametrize("kind", ["gz", "zst", "parquet"])
-def test_a_packed_file_that_was_cut_is_an_error(kind):
+def test_a_packed_file_that_was_cut_is_an_error(kind, monkeypatch):
+    """Read whole, and in pieces of 10 rows or 300 bytes."""
     whole = packed(kind)
-    assert outcome(f"run.{kind}", whole) is None
-    for length in [*range(len(whole) - 12, len(whole)), *range(0, len(whole), len(whole) // 40)]:
-        assert outcome(f"run.{kind}", whole[:length]) is not None
+    for rows, block in ((run_files.ROWS, run_files.BLOCK), (10, 300)):
+        monkeypatch.setattr(run_files, "ROWS", rows)
+        monkeypatch.setattr(run_files, "BLOCK", block)
+        assert outcome(f"run.{kind}", whole) is None
+        for length in [*range(len(whole) - 12, len(whole)), *range(0, len(whole), len(whole) // 40)]:
+            assert outcome(f"run.{kind}", whole[:length]) is not None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gz", "parquet"])
 def test_a_changed_byte_is_an_error_or_changes_nothing(kind):
     """gzip has a checksum at its end; Parquet has one per page if the writer enabled it."""
-    whole, rng = packed(kind), random.Random(1)
-    noticed = 0
-    for _ in range(150):
-        at = rng.randrange(len(whole))
+    whole, rng, noticed = packed(kind), random.Random(1), 0
+    for at in rng.choices(range(len(whole)), k=150):
         changed = whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :]
         noticed += outcome(f"run.{kind}", changed) is not None
     assert noticed > 100
@@ -105,26 +114,23 @@ def test_rows_of_row_groups_that_do_not_add_up(monkeypatch):
 
 @pytest.mark.slow
 def test_a_last_line_that_was_cut_anywhere():
-    """A line cut before its tag is an error; a line cut within its tag has the scores of the whole line."""
+    """A line cut before its tag is an error; a line cut within its tag has the scores of the whole line.
+
+    Of judgments, a line cut before its grade is an error; a grade of one digit is complete.
+    """
     last = TEXT.rindex("\n", 0, -1) + 1
     tag = TEXT.rindex(" ") + 2
     for length in range(last + 1, len(TEXT) + 1):
         error = outcome("run.txt", TEXT[:length].encode())
         assert (error is None) == (length >= tag)
         assert error is None or f"run.txt:{len(ROWS)}: expected 6 fields" in str(error)
-
-
-def test_judgments_whose_last_line_was_cut():
-    """A line cut before its grade is an error; a grade of one digit is complete."""
-    text = "q1 0 d1 1\nq1 0 d2 -1\n"
-    run = {"q1": {"d1": 1.0, "d2": 2.0}}
-    for length in range(11, len(text) - 2):
+    text, run = "q1 0 d1 1\nq1 0 d2 -1\n", {"q1": {"d1": 1.0, "d2": 2.0}}
+    for length in range(11, len(text) + 1):
         Path("qrels.txt").write_text(text[:length])
-        with pytest.raises(MalformedFile, match=r"qrels.txt:2: "):
-            evaluate("qrels.txt", run, MEASURES)
-    for length in (len(text) - 1, len(text)):
-        Path("qrels.txt").write_text(text[:length])
-        assert evaluate("qrels.txt", run, ["AP"]).loc["run", "AP"] == 0.5
+        if length < len(text) - 2:
+            refused(lambda: evaluate("qrels.txt", run, MEASURES), MalformedFile, "qrels.txt:2: ")
+        elif length > len(text) - 2:
+            assert evaluate("qrels.txt", run, ["AP"]).loc["run", "AP"] == 0.5
 
 
 @pytest.mark.slow
@@ -164,16 +170,13 @@ def room(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-WRITERS = {
-    "scores.csv": ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--by-query", "-o"),
-    "scores.jsonl": ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--by-query", "-o"),
-    "scores.parquet": ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--by-query", "-o"),
-    "scores.txt": ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--by-query", "-o"),
-    "scores.tex": ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--by-query", "-o"),
-    "means.parquet": ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "-o"),
-    "compared.csv": ("compare", "qrels.txt", "run.txt", "more.txt", "-m", "AP", "-o"),
-    "compared.parquet": ("compare", "qrels.txt", "run.txt", "more.txt", "-m", "AP", "-o"),
-    "lived.csv": ("simulate", "qrels.txt", "run.txt", "-m", "RR", "--users", "20", "-o"),
+BY_QUERY = ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--by-query")
+COMPARED = ("compare", "qrels.txt", "run.txt", "more.txt", "-m", "AP")
+WRITERS = {f"scores.{suffix}": BY_QUERY for suffix in ("csv", "jsonl", "parquet", "txt", "tex")} | {
+    "means.parquet": BY_QUERY[:-1],
+    "compared.csv": COMPARED,
+    "compared.parquet": COMPARED,
+    "lived.csv": ("simulate", "qrels.txt", "run.txt", "-m", "RR", "--users", "20"),
 }
 
 
@@ -190,16 +193,17 @@ def files():
 def test_a_command_without_room_leaves_what_was_there(files, says, name):
     Path(name).write_text("old")
     with room(100):
-        line = says(*WRITERS[name], name, "--force")
+        line = says(*WRITERS[name], "-o", name, "--force")
     assert line == f"{name}: cannot be written (File too large): make room there, or give another place."
     assert Path(name).read_text() == "old"
     assert not list(Path().glob(".part-*"))
 
 
 @pytest.mark.slow
-def test_tables_logs_and_studies_without_room():
+def test_tables_studies_and_caches_without_room():
     table = lengths_of_texts({f"d{i}": "word " * i for i in range(50)})
-    power = pyterrier_cwla.studies.discriminative_power(QRELS, {"a": FRAME, "b": FRAME[::2], "c": FRAME[1::2]}, ["RR"], resamples=100, progress=False)  # fmt: skip
+    runs = {"a": FRAME, "b": FRAME[::2], "c": FRAME[1::2]}
+    power = discriminative_power(QRELS, runs, ["RR"], resamples=100, progress=False)
     with room(100), pytest.raises(NotWritten, match=r"lengths.parquet: cannot be written"):
         table.save("lengths.parquet")
     power.report("study")
@@ -207,16 +211,11 @@ def test_tables_logs_and_studies_without_room():
         power.report("study", force=True)
     assert not Path("study/report.html").exists()
     assert not list(Path().rglob(".part-*"))
-
-
-def test_no_room_to_keep_what_is_done():
     names, squares = ["1", "2", "3"], lambda name: {"x": np.full(1000, float(name))}
     layout = {"x": ("f", (1000,))}
     kept = partial(Pieces, {"input": 1}, "kept", progress=False)
-    with (
-        room(5000),
-        pytest.raises(NotWritten, match=r"cache_dir='kept': cannot be written .* make room there, or give"),
-    ):
+    says = r"cache_dir='kept': cannot be written .* make room there, or give"
+    with room(5000), pytest.raises(NotWritten, match=says):
         kept().each(names, squares, "squaring", layout=layout)
     assert not [path for path in Path("kept").rglob("*") if path.name.startswith(".part-") or path.suffix == ".npz"]
     assert [piece["x"][0] for piece in kept().each(names, squares, "squaring", layout=layout)] == [1, 2, 3]
@@ -345,3 +344,158 @@ def test_a_worker_of_a_study_that_is_killed(tmp_path):
     with pytest.raises(CWLAError, match=r"one of 2 processes was killed.*cache_dir="):
         pieces.each(names, work, "working", layout={"x": ("f", ())})
     assert [float(piece["x"]) for piece in pieces.each(names, work, "working", layout={"x": ("f", ())})] == [1, 2, 3, 4]
+
+
+# ---- faults at random moments, twenty seeded trials each
+
+
+TRIALS = pytest.mark.parametrize("seed", range(20))
+CHANGES = {"open", "os.mkdir", "os.remove", "os.rename"}
+
+
+class Watched:
+    """A hook of the interpreter that calls a function before each change of a file under a folder."""
+
+    def __init__(self):
+        self.folder, self.before = "", None
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event, given):
+        if self.before is None or event not in CHANGES or not str(given[0]).startswith(self.folder):
+            return
+        if event == "open" and not given[2] & (os.O_WRONLY | os.O_RDWR):
+            return
+        before, self.before = self.before, None  # what the function itself does is not watched
+        try:
+            before(event, given[0])
+        finally:
+            self.before = before
+
+    @contextlib.contextmanager
+    def calling(self, before, folder):
+        self.folder, self.before = str(folder), before
+        try:
+            yield
+        finally:
+            self.before = None
+
+
+WATCHED = Watched()
+
+
+SHUFFLED = {name: FRAME.assign(doc_id=np.roll(FRAME["doc_id"], n)) for n, name in enumerate("abc")}
+
+
+def scores(**how):
+    return evaluate(QRELS, SHUFFLED, MEASURES, by_query=True, **how)
+
+
+@pytest.fixture(scope="module")
+def operations(tmp_path_factory):
+    """Return the number of changes that an evaluation makes in its cache."""
+    folder, seen = tmp_path_factory.mktemp("counted"), []
+    with WATCHED.calling(lambda *change: seen.append(change), folder):
+        scores(cache_dir=folder / "kept")
+    assert len({event for event, _ in seen}) == len(CHANGES)
+    return len(seen)
+
+
+@TRIALS
+@pytest.mark.parametrize("fault", ["vanishes", "denied", "full"])
+def test_a_fault_of_the_cache_is_an_error_that_names_it_or_changes_nothing(fault, seed, tmp_path, operations):
+    """The folder vanishes once; the disk denies or is full from then on. The cache is used again afterwards."""
+    at, seen = random.Random(seed).randrange(operations), []
+
+    def strike(event, path):
+        seen.append(event)
+        if fault == "vanishes" and len(seen) == at + 1:
+            shutil.rmtree(tmp_path / "kept", ignore_errors=True)
+        elif fault != "vanishes" and len(seen) > at and event != "os.remove":
+            number = errno.EACCES if fault == "denied" else errno.ENOSPC
+            raise OSError(number, os.strerror(number), str(path))
+
+    expected = scores()
+    with WATCHED.calling(strike, tmp_path):
+        try:
+            same(scores(cache_dir=tmp_path / "kept"), expected)
+        except CWLAError as error:
+            assert str(error).startswith(f"cache_dir={str(tmp_path / 'kept')!r}")
+            assert "cannot be written" in str(error)
+    assert len(seen) > at
+    same(scores(cache_dir=tmp_path / "kept"), expected)
+    assert not list(tmp_path.rglob(".part-*"))
+
+
+@TRIALS
+def test_a_power_cut_between_two_changes_of_the_cache(seed, tmp_path):
+    """The state before each change is kept: as it is, and with the newest files empty, cut or of zeros."""
+    rng, states = random.Random(seed), []
+
+    def snapshot(event, path):
+        states.append(tmp_path / f"state{len(states)}")
+        if (tmp_path / "kept").exists():
+            shutil.copytree(tmp_path / "kept", states[-1])
+
+    expected = scores()
+    with WATCHED.calling(snapshot, tmp_path / "kept"):
+        scores(cache_dir=tmp_path / "kept")
+    for state in states:
+        same(scores(cache_dir=state), expected)
+        written = sorted((path for path in state.rglob("*") if path.is_file()), key=lambda path: path.stat().st_mtime)
+        for path in written[-3:]:  # renamed before their content reached the disk
+            content = path.read_bytes()
+            path.write_bytes(rng.choice([b"", content[: rng.randrange(len(content) + 1)], bytes(len(content))]))
+        same(scores(cache_dir=state), expected)
+        same(scores(cache_dir=state), expected)
+
+
+@pytest.mark.slow
+@TRIALS
+def test_killed_evaluations_go_on(seed, tmp_path):
+    collection(tmp_path)
+    found, expected = trial(tmp_path, random.Random(seed), kills=3)
+    same(found, expected)
+
+
+def started(folder, *arguments):
+    command = [sys.executable, "-m", "pyterrier_cwla", *arguments]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.slow
+@TRIALS
+def test_two_processes_on_one_cache(seed, tmp_path):
+    """The second starts up to half a second after the first; both print what a process without a cache prints."""
+    collection(tmp_path)
+    evaluation = ["evaluate", "qrels.txt", "runs", "-m", "AP", "-m", "nDCG@10", "--by-query"]
+    first = started(tmp_path, *evaluation, "--cache-dir", "kept")
+    time.sleep(random.Random(seed).random() / 2)
+    second = started(tmp_path, *evaluation, "--cache-dir", "kept")
+    expected = started(tmp_path, *evaluation).communicate()
+    assert expected[0].count(b"\n") > 600
+    assert first.communicate() == second.communicate() == expected
+    assert not list((tmp_path / "kept").rglob(".part-*"))
+
+
+@pytest.mark.slow
+@TRIALS
+def test_a_study_that_is_killed_goes_on(seed, tmp_path):
+    """It is killed while it computes or writes its report; afterwards, the same command writes the whole report."""
+    collection(tmp_path, runs=4)
+    study = ["study", "power", "qrels.txt", "runs", "-m", "AP", "-m", "RR", "--resamples", "500", "-o"]
+    started(tmp_path, *study, "whole").communicate()
+    process = started(tmp_path, *study, "cut")
+    files, wanted = random.Random(seed).randrange(2, 40), tmp_path / "cut"
+    while process.poll() is None and sum(path.is_file() for path in wanted.rglob("*")) < files:
+        time.sleep(0.002)
+    process.kill()
+    process.communicate()
+    _, err = started(tmp_path, *study, "cut", "--force").communicate()
+    assert b"Traceback" not in err
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+
+
+def contents(folder):
+    """Return the files of a report by name, without the cache and what a killed process left."""
+    found = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: data for name, data in found.items() if not any(part.startswith(".") for part in name.parts)}

@@ -1,5 +1,7 @@
 """Two columns with the same meaning: accepted if all rows are equal, otherwise one error that names both columns."""
 
+from itertools import product
+
 import ir_measures
 import pandas as pd
 import polars as pl
@@ -32,50 +34,35 @@ def with_second(frame, name, values):
     return frame.assign(**{SECOND[name][0]: values})
 
 
-def cases(frame):
-    return [name for name in SECOND if name in frame.columns]
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("side, name", [("q", name) for name in cases(QRELS)] + [("r", name) for name in cases(RUN)])
-def test_frames(form, side, name):
+@pytest.mark.slow
+@pytest.mark.parametrize("side, name", [("q", "relevance"), *product("qr", ["query_id", "doc_id"])])
+@pytest.mark.every_case
+def test_frames(side, name):
     other, same, differing, values = SECOND[name]
-    frame = QRELS if side == "q" else RUN
+    frame, error = (QRELS, BadJudgments) if side == "q" else (RUN, BadRun)
 
-    def pair(values):
-        given = FORMS[form](with_second(frame, name, values).to_dict("list"))
+    def pair(form, values):
+        given = form(with_second(frame, name, values).to_dict("list"))
         return (given, RUN) if side == "q" else (QRELS, given)
 
-    pd.testing.assert_frame_equal(evaluate(*pair(same), ["AP", "nDCG"]), EXPECTED)
-    message = complaint(BadJudgments if side == "q" else BadRun, evaluate, *pair(differing), ["AP"])
-    assert f"the columns {name!r} and {other!r} with one meaning, and they differ: {values} in row 1" in message
-    assert ("query 'q'" in message) == (name != "query_id")
-    assert ("document 'b'" in message) == (name != "doc_id")
-    assert message == complaint(CWLAError, ir_measures.cwla.calc_aggregate, [AP], *pair(differing))
+    for form in FORMS.values():
+        pd.testing.assert_frame_equal(evaluate(*pair(form, same), ["AP", "nDCG"]), EXPECTED)
+        message = complaint(error, evaluate, *pair(form, differing), ["AP"])
+        assert f"the columns {name!r} and {other!r} with one meaning, and they differ: {values} in row 1" in message
+        assert ("query 'q'" in message) == (name != "query_id")
+        assert ("document 'b'" in message) == (name != "doc_id")
+        assert message == complaint(CWLAError, ir_measures.cwla.calc_aggregate, [AP], *pair(form, differing))
+
+    def twice(columns):
+        return pd.DataFrame(columns).set_axis([name if one == other else one for one in columns], axis=1)
+
+    for form in (twice, lambda columns: pa.Table.from_arrays([*pa.table(columns).columns], [*twice(columns)])):
+        pd.testing.assert_frame_equal(evaluate(*pair(form, same), ["AP", "nDCG"]), EXPECTED)
+        message = complaint(error, evaluate, *pair(form, differing), ["AP"])
+        assert f"two columns {name!r} with one meaning, and they differ: {values} in row 1" in message
 
 
-@pytest.mark.parametrize("arrow", [False, True])
-@pytest.mark.parametrize("name", SECOND)
-def test_a_name_that_stands_twice(name, arrow):
-    other, same, differing, values = SECOND[name]
-
-    def table(values):
-        frame = with_second(QRELS, name, values)
-        names = [name if one == other else one for one in frame.columns]
-        return pa.Table.from_pandas(frame).rename_columns(names) if arrow else frame.set_axis(names, axis=1)
-
-    pd.testing.assert_frame_equal(evaluate(table(same), RUN, ["AP", "nDCG"]), EXPECTED)
-    message = complaint(BadJudgments, evaluate, table(differing), RUN, ["AP"])
-    assert f"the judgments have two columns {name!r} with one meaning, and they differ: {values} in row 1" in message
-
-
-@pytest.mark.skipif(not hasattr(pl, "Int128"), reason="this version of polars has no such type")
-def test_numbers_of_128_bits():
-    judged = pl.DataFrame(QRELS).cast({"relevance": pl.Int128})
-    pd.testing.assert_frame_equal(evaluate(judged, RUN, ["AP", "nDCG"]), EXPECTED)
-
-
-def test_texts_that_are_no_unicode_are_compared():
+def test_texts_that_are_no_unicode_and_numbers_of_128_bits_are_compared():
     ids = ["a", "\ud800", 1]
     refused = complaint(BadRun, evaluate, QRELS, RUN.assign(doc_id=ids, docno=ids), ["AP"])
     assert "with one meaning" not in refused
@@ -84,41 +71,40 @@ def test_texts_that_are_no_unicode_are_compared():
     judged = QRELS.assign(label=QRELS.relevance.astype(float))
     pd.testing.assert_frame_equal(evaluate(judged, RUN, ["AP", "nDCG"]), EXPECTED)
     assert "differ: 1 and '1'" in complaint(BadJudgments, evaluate, QRELS.assign(label=["1", "0", "2"]), RUN, ["AP"])
+    if hasattr(pl, "Int128"):  # this version of polars has numbers of 128 bits
+        judged = pl.DataFrame(QRELS).cast({"relevance": pl.Int128})
+        pd.testing.assert_frame_equal(evaluate(judged, RUN, ["AP", "nDCG"]), EXPECTED)
     holes = RUN.assign(duplicate_of=[None, "a", None])
     holes.insert(3, "duplicate_of", holes["duplicate_of"], allow_duplicates=True)
     assert len(evaluate(QRELS, holes, ["AP"])) == 1
 
 
 @pytest.mark.parametrize("name", SECOND)
-@pytest.mark.parametrize("twice", [False, True])
-def test_parquet(tmp_path, name, twice):
+def test_parquet(tmp_path, name):
     other, same, differing, values = SECOND[name]
     read, frame = (read_qrels, QRELS) if name == "relevance" else (read_run, RUN)
+    path = tmp_path / "file.parquet"
 
-    def file(values):
-        table = pa.Table.from_pandas(with_second(frame, name, values), preserve_index=False)
+    def file(frame, twice=False):
+        table = pa.Table.from_pandas(frame, preserve_index=False)
         if twice:
             table = table.rename_columns([name if one == other else one for one in table.column_names])
-        pa.parquet.write_table(table, tmp_path / "file.parquet")
-        return tmp_path / "file.parquet"
+        pa.parquet.write_table(table, path)
+        return path
 
-    assert read(file(same)).to_pandas().equals(read_of(frame, tmp_path, read))
-    found = complaint(MalformedFile, read, file(differing))
-    two = f"has two columns {name!r}" if twice else f"has the columns {name!r} and {other!r}"
-    place = f"{tmp_path / 'file.parquet'}: row 2: the file"
-    assert found.startswith(f"{place} {two} with one meaning, and they differ: {values}")
-    if name != "relevance":
-        scores = pd.concat(stream(QRELS, file(same), ["AP", "nDCG"]))
-        assert scores[["AP", "nDCG"]].to_numpy().tolist() == EXPECTED.to_numpy().tolist()
-        assert f"differ: {values}" in complaint(MalformedFile, lambda: list(stream(QRELS, file(differing), ["AP"])))
-
-
-def read_of(frame, folder, read):
-    frame.to_parquet(folder / "plain.parquet", index=False)
-    return read(folder / "plain.parquet").to_pandas()
+    expected = read(file(frame))
+    for twice, two in ((False, f"has the columns {name!r} and {other!r}"), (True, f"has two columns {name!r}")):
+        assert read(file(with_second(frame, name, same), twice)).equals(expected)
+        if name != "relevance":
+            scores = pd.concat(stream(QRELS, path, ["AP", "nDCG"]))
+            assert scores[["AP", "nDCG"]].to_numpy().tolist() == EXPECTED.to_numpy().tolist()
+        found = complaint(MalformedFile, read, file(with_second(frame, name, differing), twice))
+        assert found.startswith(f"{path}: row 2: the file {two} with one meaning, and they differ: {values}")
+        if name != "relevance":
+            assert f"differ: {values}" in complaint(MalformedFile, lambda: list(stream(QRELS, path, ["AP"])))
 
 
-def test_text_with_headers(tmp_path):
+def test_tables_of_documents_and_sessions(tmp_path):
     path = tmp_path / "words.tsv"
     path.write_text("docno\twords\tdoc_length\nd1\t3\t3\nd2\t5\t5.0\n")
     assert read_lengths(path).to_pydict() == {"doc_id": ["d1", "d2"], "doc_length": [3.0, 5.0]}
@@ -130,9 +116,6 @@ def test_text_with_headers(tmp_path):
     assert "they differ: 'd3' and 'd4'" in complaint(MalformedFile, read_duplicates, path)
     path.write_text("docno,doc_id\nd1,d2\n")
     assert "there is no column of values" in complaint(MalformedFile, read_duplicates, path)
-
-
-def test_tables_of_documents_and_sessions():
     frame = pd.DataFrame({"docno": ["d1", "d2"], "words": [3, 5], "doc_length": [3.0, 5.0]})
     assert Lengths.of(frame).mean == Lengths.of(pl.from_pandas(frame)).mean == 4
     message = complaint(BadParameter, Lengths.of, frame.assign(words=[3, 6]))

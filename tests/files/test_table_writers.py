@@ -33,15 +33,12 @@ def test_csv_is_that_of_pandas(rows):
     assert text_of(write_csv, frame, False) == expected.split("\n", 1)[1]
 
 
-@pytest.mark.parametrize("missing", [None, math.nan, pd.NA, pd.NaT])
-def test_missing_values(missing):
-    table = {"run": ["a", "b"], "value": [missing, 1.5]}
-    for form in (table, pd.DataFrame(table)):
-        assert text_of(write_csv, form) == "run,value\na,\nb,1.5\n"
-        assert [json.loads(line)["value"] for line in text_of(write_json_lines, form).splitlines()] == [None, 1.5]
-
-
-def test_infinite_numbers_and_joined_tables():
+def test_missing_and_infinite_numbers_and_joined_tables():
+    for missing in (None, math.nan, pd.NA, pd.NaT):
+        table = {"run": ["a", "b"], "value": [missing, 1.5]}
+        for form in (table, pd.DataFrame(table)):
+            assert text_of(write_csv, form) == "run,value\na,\nb,1.5\n"
+            assert [json.loads(line)["value"] for line in text_of(write_json_lines, form).splitlines()] == [None, 1.5]
     table = {"a": np.array([math.inf, -math.inf, 0.1])}
     assert text_of(write_csv, table) == "a\ninf\n-inf\n0.1\n"
     assert text_of(write_json_lines, table) == '{"a": null}\n{"a": null}\n{"a": 0.1}\n'
