@@ -221,7 +221,7 @@ DAMAGED = [
         (lambda path: chiir24_log(path.parent), "serp_annotation.csv", content, "serp_annotation.csv")
         for content in (b"", b"id,us\xffer\n", b'id,user\n1,"x\n', b"id\n1,2,3\n4,5\n6,7,8,9\n")
     ],
-    (lambda path: chiir24_log(path.parent), "serp_annotation.csv.gz", gzip.compress(b"id,user\n" * 50)[:-9], "csv.gz"),
+    (lambda path: chiir24_log(path.parent), "serp_annotation.csv.gz", gzip.compress(b"id,user\n" * 50, mtime=0)[:-9], "csv.gz"),
 ]  # fmt: skip
 
 
