@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import io
 import json
+import pickle
 import re
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
@@ -195,7 +196,9 @@ DOORS |= {name: Door(evaluated(form), takes=takes, columns=columns) for name, (f
 
 @door()
 def means(data, measures, folder):
-    return evaluate(data.qrels, data.run, measures).set_axis(["mean"])
+    """Of measures that were pickled after their first use."""
+    evaluate(data.qrels, data.run, measures)
+    return evaluate(data.qrels, data.run, pickle.loads(pickle.dumps(measures))).set_axis(["mean"])
 
 
 @door(named="run")

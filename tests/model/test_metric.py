@@ -1,5 +1,7 @@
 """Caches of rankings that metrics share, functions that change, costs that are needed, bounds, and limits of floats."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.model import residuals, scoring
 from pyterrier_cwla.model.view import UnknownEffort
+from pyterrier_cwla.model.view_columns import packed
 from tests.support.messages import refused
 
 WORDS = {f"d{n}": words for n, words in enumerate([0, 10, 40, 75, 120, 300, 900, 2000])}
@@ -210,3 +213,24 @@ def test_rankings_that_hold_something_are_as_among_all():
     for frame in ({"norm": "ideal"}, {"judged_only": True}, {"cutoff": 2}):
         metric = CWLA(C="rbp(0.7)", A="erg", max_rel=3, effort="time", lengths=WORDS, unseen=5, **frame).metric
         assert scoring.score(metric, answered).tolist() == scoring.score(metric, rankings)[answered.place].tolist()
+
+
+@pytest.mark.parametrize("norm", ["none", "ideal", "unlimited"])
+def test_a_measure_is_pickled_after_its_use(norm):
+    measure = CWLA(C="decay(9)", A="etg", max_rel=1, effort="time", lengths=WORDS, unseen=5, norm=norm)
+    found = evaluate({"q": {"d2": 1}}, {"q": {"d1": 1.0, "d2": 0.5}}, [measure])
+    again = pickle.loads(pickle.dumps(measure))
+    assert again.metric == measure.metric
+    assert evaluate({"q": {"d2": 1}}, {"q": {"d1": 1.0, "d2": 0.5}}, [again]).equals(found)
+
+
+@pytest.mark.parametrize("cells", [1, 12, 100, 10**6])
+def test_chunks_are_full_and_have_room_for_their_widest(cells):
+    widths = np.random.default_rng(0).integers(1, 30, 50)
+    order = np.argsort(widths, kind="stable")
+    chunks = [(queries.tolist(), width) for queries, width in packed(order, widths, cells)]
+    assert [query for queries, _ in chunks for query in queries] == order.tolist()
+    for (queries, width), (following, _) in zip(chunks, [*chunks[1:], ([], 0)], strict=True):
+        assert width == widths[queries].max()
+        assert len(queries) * width <= cells or len(queries) == 1
+        assert not following or (len(queries) + 1) * widths[following[0]] > cells
