@@ -16,7 +16,7 @@ from pyterrier_cwla import CWLA, effort, explain_gains, score
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.evaluation import residual
-from pyterrier_cwla.model import residuals, scoring
+from pyterrier_cwla.model import residuals, scoring, view_columns
 from tests.support import reference
 from tests.support.messages import refused
 
@@ -207,11 +207,11 @@ def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str, si
     return Setting(C, A, end, effort, gain, rng.choice(norms), rng.choice([None, None, 1, 3, 10]), unseen)
 
 
-def random_case(rng: random.Random, setting: Setting) -> Case:
+def random_case(rng: random.Random, setting: Setting, length: int | None = None) -> Case:
     """Return a random ranking, usually short, with sparse or dense gain, unjudged items and unretrieved gain."""
     n = rng.choice([0, 1, 2, 3, rng.randint(0, 12), rng.randint(0, 12), rng.randint(8, 60)])
     framed = setting.effort in READ
-    n = max(n, int(framed))  # a query without rows is missing from the run
+    n = length or max(n, int(framed))  # a query without rows is missing from the run
     rate, unjudged = rng.choice([0, 0.1, 0.3, 0.7, 1]), rng.choice([0, 0, 0.3])
 
     def grade() -> float:
@@ -335,6 +335,17 @@ def test_both_sides_of_residuals_of_signed_gains(C):
                 gain = rng.choice([gain for gain in SIGNED if gain != "given"])
                 setting = replace(setting, gain=gain, norm="none", side=side)
                 assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(4)], "residual")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_rankings_of_many_lengths_in_several_chunks(C, monkeypatch):
+    monkeypatch.setattr(view_columns, "CELLS", 1 << 10)
+    rng = random.Random(f"many {C}")
+    for end in ("open", "stop"):
+        setting = random_setting(rng, C, rng.choice(list(AGGREGATIONS)), end, rng.choice(["unit", "given"]))
+        lengths = [rng.randint(200, 2000) if number % 20 == 0 else None for number in range(60)]
+        assert_as_the_reference(setting, [random_case(rng, setting, length) for length in lengths])
 
 
 LEAVE_WITH_EFFORT = ("decay", *reference.LEFT, *reference.SHARES)

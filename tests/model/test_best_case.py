@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -105,6 +106,21 @@ def test_long_lists_have_a_bound_too():
         same = {"C": C, "A": "etg", "norm": "ideal"}
         most = residual(grades, **same)
         assert score([0.0, *[1.0] * 5000], **same) <= most <= 1
+
+
+@pytest.mark.slow
+def test_gains_need_not_be_grades():
+    """Each value of an array of gains is a level; other rankings change no residual."""
+    rng, same = np.random.default_rng(5), {"C": "dcg(20)", "A": "etg", "norm": "ideal"}
+    lists = [np.where(rng.random(25) < 0.4, np.nan, rng.random(25)).round(3) for _ in range(30)]
+    judged = [[*gains[~np.isnan(gains)], *rng.random(9)] for gains in lists]
+    most = score(lists, judged=judged, **same) + residual(lists, judged=judged, **same)
+    for gains, known, bound in zip(lists, judged, most.tolist(), strict=True):
+        alone = score(gains, judged=known, **same) + residual(gains, judged=known, **same)
+        assert alone == pytest.approx(bound, rel=1e-14)
+        for _ in range(40):
+            revealed = np.where(np.isnan(gains), rng.choice([0.0, 1.0, *known, rng.random()], size=25), gains)
+            assert score(revealed, judged=[*revealed, *known[-9:]], **same) <= bound <= 1
 
 
 @aggregation
