@@ -321,8 +321,10 @@ VALUES = {
     f"AdaptiveGAP({RATIO})": lambda t: average_precision(
         t, t.share, t.e, sum(sum((0.4, 0.6)[: max(grade, 0)]) for grade in t.judged)
     ),
+    f"AdaptiveRBP({RATIO})": lambda t: mean(lambda i: 0.8 ** (i - 1), t.b, t.e, t.n),
     f"AdaptiveRBP(p=0.6,{RATIO})": lambda t: mean(lambda i: 0.6 ** (i - 1), t.b, t.e, t.n),
     f"AdaptiveGRBP({RATIO})": lambda t: mean(lambda i: 0.8 ** (i - 1), t.share, t.e, t.n),
+    f"AdaptiveGRBP(p=0.6,{RATIO})": lambda t: mean(lambda i: 0.6 ** (i - 1), t.share, t.e, t.n),
     f"AdaptiveRR({RATIO})": lambda t: 1 / sum(map(t.e, ranks(first_relevant(t)))) if first_relevant(t) < inf else 0,
     f"AdaptiveERR({RATIO},max_rel=2)": lambda t: cascade(t, lambda k: 1 / sum(map(t.e, ranks(k)))),
     f"AdaptiveDCG({RATIO})": lambda t: dcg(t, lambda t, i: 2 ** t.g(i) - 1, Topic.e),
