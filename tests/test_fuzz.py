@@ -256,6 +256,7 @@ def test_a_calibration_that_says_something_twice(calibration):
     refused(lambda: TBG(calibration=str(path)), MalformedFile, "'version' occurs twice")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("place, value, says", [
     (("table", 1, "grade"), 10**25 - 1, "an integer that a 64-bit float cannot represent"),  # once a TypeError
     (("table", 0, "grade"), 2**53 + 1, "an integer that a 64-bit float cannot represent"),  # was 9007199254740992.0

@@ -85,6 +85,14 @@ def test_any_measure_of_ours(name, make):
     assert max(found.values()) > 0
 
 
+def test_names_that_no_two_queries_share():
+    run, qrels = diversity(6)
+    other = qrels.assign(iteration=qrels.query_id + "/" + qrels.iteration)
+    for make in (lambda qrels: "uniform", given):
+        found = [by_query(q, run, IntentAware(measure="AP", weights=make(q))) for q in (qrels, other)]
+        assert found[0] == pytest.approx(found[1], abs=1e-12)
+
+
 def test_intents_of_some_queries_only():
     """Only query 3 has a second intent. Intents without judgments or relevant documents contribute 0."""
     qrels = pd.DataFrame(

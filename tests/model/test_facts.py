@@ -30,6 +30,7 @@ def some_function(view, k: int):
     return 1.0
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("kind", "stated", "says"), [
     ("aggregation", {"linaer": True}, "@aggregation(linaer=…) of 'some_function': no such fact. Near: 'linear_in_gain'."),
     ("continuation", {"constant_beyond_lst": True}, "Near: 'constant_beyond_list'"),
@@ -159,8 +160,7 @@ ELSEWHERE = ("gains_from_0", "vanishes", "unit_effort", "given_with_items")
 def test_every_other_fact_is_checked_here():
     """Except of_parts, which returns other facts, unit, which is a text, and two that forbid a use.
 
-    ``gains_from_0`` is checked in test_signed_gains; test_three_ways has the functions for which ``vanishes`` and
-    ``unit_effort`` hold, and the scores of test_budget need ``given_with_items``.
+    ``gains_from_0`` is checked in test_signed_gains; the scores of test_against_reference need the others.
     """
     internal = {fact.name for fact in fields(Facts)} - {fact for facts in STATED.values() for fact in facts}
     checked = {fact for checks in internal_facts.CHECKS.values() for fact in checks}

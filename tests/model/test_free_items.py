@@ -214,9 +214,14 @@ def test_swaps_change_scores_as_they_say(C, measured):
 ])  # fmt: skip
 @pytest.mark.parametrize("A", ["etg", "max", "smeared(60)"])
 def test_own_laws_of_time_need_no_cost_of_unseen_documents(C, A):
+    """But for the aggregations of which the cost of unseen documents is a part."""
     parts = {"C": C, "A": A, "effort": "time", "gain": "clicksave", "lengths": LENGTHS}
     values = [value(CWLA(**parts)), *(value(CWLA(**parts, unseen=cost)) for cost in (0, 0.001, 1, 12))]
     assert values == pytest.approx([values[0]] * 5, rel=1e-9)
+    for timed in ("avg", "effort", "items", "fgt(0.5)") if A == "etg" else ():
+        measure = CWLA(**parts | {"A": timed})
+        refused(lambda measure=measure: value(measure), NoFiniteValue, "give unseen=, their effort")
+        assert value(measure(unseen=12)) > 0
 
 
 @pytest.mark.parametrize("unseen", [0.02, 1, 30])

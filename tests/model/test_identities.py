@@ -113,6 +113,7 @@ def test_parts_that_are_other_parts(r, C, end):
     """Moffat et al. (2022), section 3: A_fgt and A_PE range between A_fin and A_ETG, and between A_fin and A_max."""
 
     pairs = [("fgt(0)", "fin"), ("fgt(1)", "etg"), ("pe(0)", "fin"), ("pe(1)", "max"), ("utility(power(0))", "etg")]
+    pairs.append(("per_item", "avg"))  # with unit effort
     for A, other in pairs:
         assert score(r, C=C, A=A, end=end) == near(score(r, C=C, A=other, end=end))
 
