@@ -203,7 +203,10 @@ def test_a_dask_data_frame_scores_as_frames_do(expected, qrels, runs, client, mo
     """Also with several threads in a worker, and where cut queries meet in several places."""
     frame = as_one(runs)
     for partitions in (1, 2):
-        same(expected, qrels, dataframe.from_pandas(frame, npartitions=partitions, sort=False), client)
+        given = dataframe.from_pandas(frame, npartitions=partitions, sort=False)
+        same(expected, qrels, given, client)
+    means = cluster.evaluate(qrels, given, MEASURES, client=client)
+    pd.testing.assert_frame_equal(means, expected[1], check_exact=True)
     renamed = frame.sample(frac=1, random_state=1).rename(columns={"query_id": "qid", "doc_id": "docno"})
     renamed = renamed.astype({"qid": "category", "docno": object})
     given = dataframe.from_pandas(renamed, npartitions=5, sort=False)

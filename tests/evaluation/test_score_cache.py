@@ -101,8 +101,12 @@ def test_a_second_call_computes_nothing_and_says_the_same(computes):
 
 
 @pytest.mark.slow
-def test_only_what_is_new_or_changed_is_computed(computes, monkeypatch):
+def test_only_what_is_new_or_changed_is_computed(computes, monkeypatch, prints):
     scored()
+    for number, piece in enumerate(Path("kept").rglob("*.npz")):  # damaged
+        whole = piece.read_bytes()
+        piece.write_bytes(whole[:-9] if number else whole[:9] + b"x" + whole[10:])
+    assert [computes(), computes()] == [[3, 3, 3], []]
     assert computes(measures=["RR", *MEASURES]) == [1, 1, 1]
     Path("runs/a.txt").write_text(Path("runs/a.txt").read_text().replace("d3 ", "d99 "))
     assert computes() == [3]
@@ -120,6 +124,11 @@ def test_only_what_is_new_or_changed_is_computed(computes, monkeypatch):
     for _ in range(2):  # a run with no query in common is not cached
         with pytest.warns(UserWarning, match="no query in common"):
             scored(runs="other.txt")
+    arguments = ("evaluate", "qrels.txt", "runs", "-m", "AP", "-m", "nDCG@10", "--format", "csv")
+    expected = prints(*arguments)
+    assert prints(*arguments, "--cache-dir", "command") == expected
+    monkeypatch.setattr(CWLAEvaluator, "values", None)
+    assert prints(*arguments, "--cache-dir", "command") == expected
 
 
 @pytest.mark.slow
