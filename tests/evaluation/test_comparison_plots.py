@@ -155,6 +155,14 @@ def test_only_chosen_runs_and_measures_are_shown_and_the_first_measure_sorts(fou
 
 
 @pytest.mark.slow
+def test_plots_are_saved_and_return_a_figure_of_panels_or_axes(found, tmp_path):
+    for name in ("plot", "plot_pairs", "plot_wins", "plot_topics"):
+        runs, path = ("system 2", "system 1") if name == "plot_topics" else (), tmp_path / f"{name}.png"
+        assert isinstance(getattr(found, name)(*runs, path=path), pyplot.Figure if name == "plot" else pyplot.Axes)
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
 def test_many_runs_equal_runs_and_odd_names_can_be_read():
     made = collection(0, queries=6, lengths=True)
     names = [f"run_{number}.of-some-group_and.its-$ensemble$ {number}" for number in range(40)]

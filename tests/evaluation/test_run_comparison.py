@@ -5,6 +5,8 @@ import itertools
 import json
 import operator
 import re
+import shutil
+import subprocess
 import warnings
 from fractions import Fraction
 from functools import partial
@@ -224,6 +226,8 @@ def test_corrections_are_those_of_statsmodels(correction, p):
 @pytest.mark.slow
 def test_corrections_are_over_runs_and_measures_together():
     """The same run twice differs in nothing: differences are 0 and p-values 1, without warnings or NaN."""
+    found = significance.corrected(np.array([[0.01, 0.04], [0.03, 0.01]]), "holm")
+    np.testing.assert_allclose(found, [[0.04, 0.06], [0.06, 0.04]])
     runs = {"a": RUNS["a"], "again": RUNS["a"].sample(frac=1, random_state=0), "b": RUNS["b"]}
     for name in (None, *significance.CORRECTIONS):
         with warnings.catch_warnings():
@@ -384,6 +388,8 @@ def test_what_randomisation_cannot_reach_is_said():
     assert "no p is below .062, .25 corrected for 4 comparisons: there are too few topics." in found.notes()[-1]
     other = compare(QRELS, RUNS, MEASURES, baseline="a", test="randomisation", resamples=100)
     assert other.notes()[-1].endswith(".099 corrected for 10 comparisons: give more resamples.")
+    pairs = compare(PAIRED, FIVE, ["ESL", "AP"], pairs=True, test="randomisation", resamples=300)
+    assert "no p is below .0033, .066 corrected for 20 comparisons" in " ".join(repr(pairs).split())
     enough = compare(QRELS, RUNS, MEASURES, baseline="a", test="randomisation", resamples=1000)
     assert "no p is below" not in " ".join(enough.notes())
     judged = {str(q): {"a": 1, "b": 0} for q in range(6)}
@@ -497,6 +503,19 @@ def test_the_name_of_a_run_may_be_any():
     assert found.wide().columns.tolist() == ["score", "score", "1", "1"]
     assert found.to_latex().count("\\begin{table}") == 1
     assert found.wins().shape == (3, 3)
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs LaTeX")
+def test_latex_compiles(tmp_path):
+    names = ["[x] a_b & c", "<b>be|st</b>~^\\", "*worst#1 {$%}"]
+    found = quickly(QRELS, dict(zip(names, RUNS.values())), {"nDCG_@5": "nDCG@5", "#": "NumRet"}, baseline=names[0],
+                    correction="sidak")  # fmt: skip
+    tables = "".join(found.to_latex(interval=kind, label=f"t{kind}") for kind in ("difference", "score", None))
+    document = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{tables}\\end{{document}}"
+    (tmp_path / "t.tex").write_text(document)
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stdout
 
 
 def printed(found, width):
