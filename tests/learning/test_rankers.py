@@ -108,6 +108,28 @@ def test_only_estimators_that_are_not_fitted_carry_the_default_table():
     assert there.score(ROWS.X, ROWS.indexed("qid", "docno")) == here.score(ROWS.X, ROWS.indexed("qid", "docno"))
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("steps", [(), (StandardScaler(),)], ids=["alone", "in a pipeline"])
+def test_a_search_in_two_processes_reads_the_default_table(steps):
+    model, y = make_pipeline(*steps, GroupedRanker(LIGHTGBM)), ROWS.indexed("qid", "docno")
+    given = {"cv": GroupKFold(2), "scoring": scorer("TBG"), "error_score": "raise"}
+    given["param_grid"] = {"groupedranker__objective": ["TBG", "nDCG@10"], "groupedranker__eval_measure": ["TBG"]}
+    register_lengths(dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
+    here, there = (GridSearchCV(model, n_jobs=n, **given).fit(ROWS.X, y, groups=ROWS.qid) for n in (1, 2))
+    assert here.best_params_ == there.best_params_
+    assert here.cv_results_["mean_test_score"].tolist() == there.cv_results_["mean_test_score"].tolist()
+    nested, folds = GridSearchCV(model, **given | {"cv": 3}), list(GroupKFold(2).split(ROWS.X, y, ROWS.qid))
+    found = cross_validate(nested, ROWS.X, y, cv=folds, n_jobs=2, return_estimator=True, error_score="raise")
+    sent = found["estimator"][0].best_estimator_
+    assert not any("_default_lengths" in vars(one) for one in (sent, sent[-1]))
+
+
+def test_one_query_is_enough_to_learn_from_and_few_rows_may_be_numbered():
+    rows = Rows(4, sizes=[60])
+    assert trained(LIGHTGBM, rows).score(rows.X, rows.y, qid=rows.qid) > 0.9
+    GroupedRanker(LIGHTGBM).fit(ROWS.X[:10], pd.Series(ROWS.y[:10], pd.RangeIndex(10, name="qid")))
+
+
 def trained(ranker, rows=ROWS, names=("qid",), **options):
     return GroupedRanker(ranker, **options).fit(rows.X, rows.y, **rows.known(*names))
 

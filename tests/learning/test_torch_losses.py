@@ -6,10 +6,10 @@ import pickle
 import numpy as np
 import pytest
 
-from pyterrier_cwla.learning import LambdaMART, LambdaScheme, lambda_loss
+from pyterrier_cwla.learning import LambdaMART, LambdaScheme, lambda_loss, measure_score
 from pyterrier_cwla.learning.neural import padded_weights
 from tests.learning.test_neural import PADDED, lists, padded_rows, sums
-from tests.support.tiny_reranker import write_model
+from tests.support.tiny_reranker import WORDS, write_model
 
 pytestmark = pytest.mark.nightly
 
@@ -61,15 +61,20 @@ DOCUMENTS = [["users read time", "time", "words", "gain of time", "rank"], ["use
 GRADES = [[2, 0, 0, 1, 3], [0, 2, 1]]
 
 
-@pytest.mark.parametrize("measure", ["ERR", "INST(max_rel=3)", "TBG(seconds_per_word=0,seconds_per_document=20)"])
-def test_lambdaloss_takes_the_scheme(measure, torch, tmp_path):
-    """The loss is the mean over pairs of different grades, with |ΔM| of lists without padding."""
+def with_loss(folder, measure, **options):
+    """Return a small cross-encoder and its LambdaLoss."""
     from sentence_transformers import CrossEncoder
     from sentence_transformers.cross_encoder import losses
 
-    write_model(tmp_path)
-    reranker = CrossEncoder(str(tmp_path), num_labels=1, device="cpu")
-    loss = losses.LambdaLoss(reranker, weighting_scheme=LambdaScheme(measure), reduction_log="natural", sigma=1.5)
+    write_model(folder)
+    reranker = CrossEncoder(str(folder), num_labels=1, device="cpu")
+    return reranker, losses.LambdaLoss(reranker, weighting_scheme=LambdaScheme(measure), **options)
+
+
+@pytest.mark.parametrize("measure", ["ERR", "INST(max_rel=3)", "TBG(seconds_per_word=0,seconds_per_document=20)"])
+def test_lambdaloss_takes_the_scheme(measure, torch, tmp_path):
+    """The loss is the mean over pairs of different grades, with |ΔM| of lists without padding."""
+    reranker, loss = with_loss(tmp_path, measure, reduction_log="natural", sigma=1.5)
     assert "LambdaScheme" in loss.get_config_dict()["weighting_scheme"]
     found = loss([QUERIES, DOCUMENTS], [torch.tensor(one) for one in GRADES])
     terms = []
@@ -82,3 +87,21 @@ def test_lambdaloss_takes_the_scheme(measure, torch, tmp_path):
     found.backward()
     gradients = [weights.grad for weights in reranker.parameters() if weights.grad is not None]
     assert sum(one.abs().sum().item() for one in gradients) > 0
+
+
+def test_training_with_the_scheme_raises_the_measure(torch, tmp_path):
+    reranker, loss = with_loss(tmp_path, "ERR")
+    optimiser, rng = torch.optim.Adam(reranker.parameters(), lr=3e-3), np.random.default_rng(0)
+    documents = [[" ".join(rng.choice(WORDS, 4)) for _ in range(8)] for _ in range(16)]
+    grades = [[float(("time" in one.split()) + 2 * ("users" in one.split())) for one in own] for own in documents]
+
+    def err():
+        found = reranker.predict([("time", one) for own in documents for one in own])
+        return measure_score("ERR", grades, found.reshape(16, 8))
+
+    before = err()
+    for _ in range(15):
+        optimiser.zero_grad()
+        loss([["time"] * 16, documents], [torch.tensor(one) for one in grades]).backward()
+        optimiser.step()
+    assert err() > before + 0.02
