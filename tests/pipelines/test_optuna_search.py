@@ -233,6 +233,8 @@ def test_folds_are_tuned_without_themselves(capsys):
     results, found = KFoldOptunaSearch(RETRIEVED >> prefer, params, FOLDS, QRELS, TBG, **given)
     assert prefer.strength == 0.2
     assert capsys.readouterr().err == ""
+    with pytest.raises(TypeError, match="trails"):
+        KFoldOptunaSearch(RETRIEVED >> prefer, params, FOLDS, QRELS, TBG, trails=3)
     parts = []
     for fold, tuned in zip(FOLDS, found, strict=True):
         prefer = demo.PreferShort(0.2)
@@ -243,6 +245,19 @@ def test_folds_are_tuned_without_themselves(capsys):
     pd.testing.assert_frame_equal(results, pd.concat(parts, ignore_index=True))
     assert len({tuned.setting[0][2] for tuned in found}) > 1
     assert expected(results) > 0
+
+
+@pytest.mark.parametrize("measure", [TBG, BY_TABLE], ids=["column", "table"])
+def test_grid_searches_in_folds_retrieve_by_the_other_folds(bm25, measure):
+    pipeline = bm25 if measure == TBG else bm25 >> without_lengths
+    results, settings = pt.KFoldGridSearch(pipeline, {bm25: {"b": B}}, FOLDS, QRELS, measure)
+    for fold, setting in zip(FOLDS, settings, strict=True):
+        others = TOPICS[~TOPICS.qid.isin(fold.qid)]
+        best = max(B, key=lambda b: expected(demo.BM25(INDEX, b=b), measure, others))
+        assert setting[0][2] == best
+        found = results[results.qid.isin(fold.qid)].docno.tolist()
+        assert found == demo.BM25(INDEX, b=best)(fold).docno.tolist()
+    assert bm25.b == 0.75
 
 
 def test_progress_shows_the_best_so_far_and_nothing_else(bm25, capsys):
@@ -440,6 +455,15 @@ def test_the_known_front_is_found_and_the_limit_is_kept(pipeline, reranker, at_m
     assert tuned.trials["mrt"].max() > 20
     over = [trial.constraints.get("mrt", 0) > 0 for trial in tuned.study.trials]
     assert over == (tuned.trials["mrt"] > at_most).tolist()
+
+
+def test_folds_have_their_own_fronts(pipeline, reranker):
+    metric, folds = [TBG, Cost("mrt", at_most=20)], [TOPICS[:4], TOPICS[4:]]
+    params = {reranker: {"k": DEPTHS}}
+    results, found = KFoldOptunaSearch(pipeline, params, folds, QRELS, metric, trials=12, verbose=False)
+    assert {*results["qid"]} == {*TOPICS["qid"]}
+    assert max(tuned.front["mrt"].max() for tuned in found) <= 20
+    assert reranker.k == 5
 
 
 def test_intervals_are_those_of_the_bootstrap_over_the_topics_that_a_mean_is_of(pipeline, reranker):

@@ -69,6 +69,11 @@ def test_inspection(make, needs, adds):
     for lacking in needs:
         with pytest.raises(pt.validate.InputValidationError):
             pt.inspect.transformer_outputs(made, [c for c in needs if c != lacking])
+    names = [attribute.name for attribute in pt.inspect.transformer_attributes(made)]
+    assert "tokeniser" in names
+    if adds != "doc_cost":  # of costs, a table or a tokeniser
+        again = pt.inspect.transformer_apply_attributes(made, tokeniser="words")
+        assert {n: getattr(again, n) for n in names} == {n: getattr(made, n) for n in names} | {"tokeniser": "words"}
 
 
 @pytest.mark.every_case
@@ -256,6 +261,7 @@ def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn(monkeypatch):
     assert pipeline.compile() == pipeline  # the cutoff is by the new ranks
     columns = ["qid", "docno", "features"]
     assert pt.inspect.transformer_outputs(pipeline, columns) == [*columns, "doc_length", "score", "rank"]
+    assert "LearnedRanker" in pt.schematic.draw(pipeline, input_columns=columns)
     empty = pipeline(pd.DataFrame(columns=columns))
     assert (len(empty), list(empty)) == (0, [*columns, "doc_length", "score", "rank"])
 
@@ -267,7 +273,9 @@ def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn(monkeypatch):
     schematic = pt.schematic.transformer_schematic(made, input_columns=["qid", "docno", "text"])
     assert [stage["label"] for stage in schematic["transformers"]] == ["DocLength", "DuplicateOf"]
     assert schematic["output_columns"] == ["qid", "docno", "text", "doc_length", "duplicate_of"]
-    assert "&lt;3 lengths&gt;" in pt.schematic.draw(made, input_columns=["qid", "docno", "text"])
+    drawn = pt.schematic.draw(made, input_columns=["qid", "docno", "text"])
+    for text in ("DocLength", "&lt;3 lengths&gt;", "DuplicateOf", "<td>0.5</td>", "<td>&#x27;words&#x27;</td>"):
+        assert text in drawn
 
 
 CUT = {**{kind: make for kind, (make, _, _) in TRANSFORMERS.items() if kind != "nearly"},
