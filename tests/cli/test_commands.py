@@ -113,6 +113,8 @@ def test_with_lengths_the_default_measures_include_time_and_users(files, prints)
     assert "with document lengths also TBG" in out
     assert out.count("words.tsv") == 1
     assert "with document lengths" not in prints(*arguments, "-m", "AP")
+    compared = prints("compare", *arguments[1:], "--no-baseline", "--resamples", 100)
+    assert "with document lengths also TBG" in " ".join(compared.split())
 
 
 @pytest.mark.slow

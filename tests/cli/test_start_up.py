@@ -53,12 +53,15 @@ def test_the_help_needs_no_measures(arguments):
 
 def test_only_explore_imports_the_explorer(files):
     names = ("pyterrier_cwla.explorer", "anywidget", "http.server", "webbrowser")
-    assert imported(COMMAND, names, "explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", "AP") == []
+    for words in ("--help", "explain qrels.txt runs/good.txt -q q1 -m AP"):
+        assert imported(COMMAND, names, *words.split()) == []
 
 
 def test_the_package_is_imported_without_pandas():
     code = "import json, sys, pyterrier_cwla\nnames = json.loads(sys.argv[1])\n" + COMMAND.splitlines()[-1]
     assert imported(code, [*HEAVY, "ir_measures"]) == ["ir_measures"]
+    code = code.replace("pyterrier_cwla\n", "pyterrier_cwla.evaluation.run_comparison\n", 1)
+    assert imported(code, ["scipy.stats", "statsmodels"]) == []
 
 
 @pytest.mark.parametrize("arguments, owned", [([], True), ([["--version"]], False)], ids=["own process", "called"])

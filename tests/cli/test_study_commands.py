@@ -55,7 +55,7 @@ def test_packages_of_the_report_are_checked_before_the_study(collection, says, t
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path):
+def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, request):
     folder = tmp_path / "new" / "folder"
     text = prints(*arguments(collection, command, folder, *COMMANDS[command]))
     about = json.loads((folder / "about.json").read_text("utf-8"))
@@ -69,6 +69,12 @@ def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path):
         assert files == {name + suffix for name in names for suffix in suffixes}
         assert all(f'id="{kind[:-1]}-{name}"' in page for name in names)
     assert "<b>r&d" not in page
+    browser = request.getfixturevalue("browser")
+    browser.get((folder / "report.html").as_uri())
+    assert browser.get_log("browser") == []
+    browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+    shown = "return Array.from(document.querySelectorAll('svg.cwla-picture'), one => one.clientWidth > 100)"
+    assert browser.execute_script(shown) == [True] * len([*(folder / "pictures").glob("*.svg")])
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])

@@ -131,6 +131,8 @@ def test_the_command_reads_a_split(file, prints, says, tmp_path):
     for more in ((), ("--run", "T_predictions")):
         assert "1.0" in prints(*explained, *more)
     assert "0.75" in prints("compare", qrels, one, two, "-m", "RR", "--split", "test", "--resamples", 100)
+    judged = file({"en": {"dev": {"1": {"a": 1}}, "test": {"1": {"b": 1}}}}, "q.json")
+    assert "1.0000" in prints("evaluate", judged, file("1 Q0 b 1 2 x", "p.txt"), "-m", "RR", "--split", "test")
     assert "0.75" in prints("evaluate", qrels, one, "-m", "RR", "--split", "test", "--cache-dir", tmp_path / "cache")
     assert "rbo" in prints("rbo", one, two, "--split", "test")
 
