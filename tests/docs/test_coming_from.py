@@ -46,7 +46,7 @@ def rows(section):
 
 
 def test_names_of_trec_eval():
-    """``tests/measures/test_equal_to_peers.py`` compares the values."""
+    """test_equal_to_peers and test_counting of ``tests/measures`` compare the values."""
     listed = [row for row in rows("trec_eval") if re.match(r"``[a-zP1]\w+``", row[0])]
     names = [re.findall(r"``(.+?)``", " ".join(cells)) for cells in zip(*listed)]
     pairs = dict(zip(*names, strict=True))

@@ -238,6 +238,7 @@ def test_a_measure_that_cannot_be():
         (f"{rbp},gain='lineal')", UnknownSpec, "no gain 'lineal'", "'linear'"),
         (f"{rbp},effort='tine')", UnknownSpec, "no effort 'tine'", "'time'"),
         ("CWLA(C='rr',A='utility(log)',max_rel=1)", UnknownSpec, "no discount 'log'", "'log2'"),
+        ("CWLA(C=3,A='erg',max_rel=1)", UnknownSpec, "C must be a continuation", "not 3"),
         (f"{rbp})", BadParameter, "gain='linear' needs max_rel=, the highest grade"),
         (f"{rbp},gain='exponential')", BadParameter, "gain='exponential' needs max_rel="),
         ("CWLA(A='erg',max_rel=1)", BadParameter, "CWLA needs C="),

@@ -192,6 +192,8 @@ def test_a_dict_that_is_no_dict_of_dicts():
         for documents in (None, 3, [("a", 1)], "a", 1.5):
             with pytest.raises(error, match=rf"the {name} must be a dict of dicts .* query 'r' has"):
                 evaluated(value, {"q": {"a": 1}, "r": documents})
+        with pytest.raises(error, match=rf"topic 'q': 'a': {value} of the .* must be numbers, and \[1\] is of type"):
+            evaluated(value, {"q": {"a": [1]}})
 
 
 @pytest.mark.parametrize("nothing", [None, 3, 1.5, object()], ids=lambda nothing: type(nothing).__name__)

@@ -195,7 +195,8 @@ def test_a_users_own_continuation_is_the_one_defined_last():
     before = exploration.answer({})["rankings"][0]["score"]
     defined(0.5)
     after = exploration.answer({"measure": "CWLA(C='my_new_reader(0.6)',A='erg',max_rel=2)"})["rankings"][0]["score"]
-    for found, C in ((before, "rbp(0.6)"), (after, "rbp(0.3)")):
+    moved = exploration.answer({"set": {"C.share": "0.5"}})["rankings"][0]["score"]
+    for found, C in ((before, "rbp(0.6)"), (after, "rbp(0.3)"), (moved, "rbp(0.25)")):
         assert found == digits(score([2, 0, None, 1], C=C, A="erg", max_rel=2))
 
 
