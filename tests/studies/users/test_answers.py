@@ -180,6 +180,17 @@ def test_agreement_with_answers(rated):
     assert "users" not in said
 
 
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_a_score_that_says_nothing_is_rarely_significant():
+    """At a level of 5 %, and with several answers to each question that depend on each other."""
+    p = []
+    for seed in range(60):
+        rated, _ = answered(seed, "P@8", slope=0.0, questions=40, per=2)
+        p.append(user_agreement(rated, ["P@8"], cv=2, repeats=1, resamples=100).table["auc_p"].iloc[0])
+    assert 0 < np.mean(np.array(p) < 0.05) < 0.15
+
+
 def test_what_has_no_deviance_is_an_error():
     qrels, answers, _ = made(0, questions=10)
     alike = Rated.answers(qrels, answers.assign(correct=1))

@@ -133,3 +133,22 @@ def test_williams_test_is_the_formula_for_arrays():
     assert williams_test(0.5, 0.5, 1.0, 20)[1] == 1
     assert difference_test([0.0, 1e-17], np.zeros((2, 9))).tolist() == [1, 1]
     refused(lambda: williams_test(0.5, 0.4, 0.1, 3), "at least four ratings, not 3", BadParameter)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coefficient", SCIPY)
+def test_only_the_test_over_users_keeps_its_level_where_users_differ(coefficient):
+    """Each user prefers one of the measures; on average both measures are equally good."""
+    rejected = np.zeros(2)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        users = np.repeat(np.arange(40), 5)
+        x = rng.normal(size=(2, 200))
+        y = x.sum(axis=0) + rng.normal(size=40)[users] * (x[0] - x[1])
+        value = [SCIPY[coefficient](row, y).statistic for row in x]
+        moved = influence(x, y, coefficient)
+        for place, who in enumerate((users, None)):
+            rejected[place] += difference_test(value[0] - value[1], moved[0] - moved[1], who) < 0.05
+    over_users, over_ratings = rejected / 200
+    assert 0.015 < over_users < 0.1
+    assert over_ratings > 0.15

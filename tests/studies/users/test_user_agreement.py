@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from scipy.stats import kendalltau, pearsonr, spearmanr
+from scipy.stats import kendalltau, pearsonr, spearmanr, ttest_rel
 from scipy.stats import t as student
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
@@ -27,7 +27,6 @@ from tests.studies.fitting.test_parameter_fit import rated_grades
 from tests.support.intervals import ends
 from tests.support.messages import refused
 
-pytestmark = pytest.mark.slow
 MEASURES = ["ERR@5", "P(rel=2)@3", "nDCG@5"]
 
 
@@ -60,6 +59,7 @@ def found():
     return with_baseline(rated_lists(), correction="holm")
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_scikit_learn_also_of_a_constant():
     rng = np.random.default_rng(1)
     y = rng.integers(1, 6, 43)
@@ -104,6 +104,32 @@ def test_the_corrected_test_is_the_formula():
     assert corrected_t_test(np.zeros((1, 10)), 1 / 9).tolist() == [1]
 
 
+@pytest.mark.slow
+def test_the_corrected_test_keeps_its_level_and_others_do_not():
+    """Shares of false rejections, for two equally good measures, with one rating or ten by each user.
+
+    Without the correction for folds, or with folds that part the ratings of users who prefer one of the measures, the
+    test rejects too often.
+    """
+    rejected, samples = np.zeros(4), 100
+    for seed in range(samples):
+        rng = np.random.default_rng(seed)
+        y = rng.normal(size=60)
+        errors = nrmse(y[:, None] + rng.normal(size=(60, 2)), y, cv=5, repeats=4, seed=seed)
+        p = [corrected_t_test(errors[:, 0] - errors[:, 1], 1 / 4), ttest_rel(*errors.T).pvalue]
+        users, x = np.repeat(np.arange(20), 10), rng.normal(size=(2, 200))
+        y = x.sum(axis=0) + rng.normal(size=20)[users] * (x[0] - x[1])
+        for together in (users, None):
+            errors = nrmse(x.T, y, cv=8, repeats=2, seed=seed, users=together)
+            p.append(corrected_t_test(errors[:, 0] - errors[:, 1], 1 / 7))
+        rejected += np.array(p) < 0.05
+    corrected, plain, of_users, parted = rejected / samples
+    assert corrected < 0.12, "of ratings"
+    assert 0.015 < of_users < 0.12
+    assert plain > 0.25
+    assert parted > 0.15
+
+
 def test_every_coefficient_is_scipy_s_also_of_preferences(found):
     for name, function in (("pearson", pearsonr), ("spearman", spearmanr), ("tau_b", kendalltau)):
         for measure in MEASURES:
@@ -143,6 +169,7 @@ def test_folds_are_of_whole_users_where_these_are_known():
     assert apart.about["nrmse"].startswith("2 random partitions into 10 folds, over")
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_resampled_users():
     """Resamples are drawn in loops: each drawn user with all of their ratings, once per draw."""
     rated = rated_lists(users=12)
@@ -247,6 +274,7 @@ def metrics():
     return grid(["prec(3)", "rbp(0.8)", "ap2('ranking')"], ["erg", "err", "avg", "fin"], max_rel=2)
 
 
+@pytest.mark.slow
 def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
     found = agreement_of(rated_lists(), metrics)
     assert found.table.loc["rbp(0.8) + avg", "compared_with"] == "rbp(0.8) + erg"
@@ -269,6 +297,7 @@ def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
     assert np.isfinite(as_number.table.loc["ap2(ranking) + fin", "tau_b"])
 
 
+@pytest.mark.slow
 def test_better_and_worse_are_marked():
     """The marks are b and c for significant differences, and in brackets if only the uncorrected test is significant."""
     metrics = grid(["prec(3)", "rbp(0.8)", "rr"], max_rel=2)
@@ -306,6 +335,7 @@ def test_bands_are_shares_of_ratings_and_keep_equal_scores_together(found):
     refused(lambda: same.bands("same"), "nothing to draw", BadParameter)
 
 
+@pytest.mark.slow
 def test_pictures_show_the_numbers_that_are_said(metrics):
     for rated, width in ((rated_lists(users=9), 7.0), (rated_pairs(), 3.3)):
         found = agreement_of(rated, metrics)
@@ -341,6 +371,7 @@ def test_differences_have_no_noise():
     assert [found[f"nrmse_difference{end}"][1] for end in ("", "_p_t", "_p")] == [0, 1, 1]
 
 
+@pytest.mark.slow
 def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
     qrels = {f"q{number}": {"d": 1} for number in range(12)}
     run = {f"q{number}": {"x": 2.0, "d": 1.0} if number < 4 else {"d": 1.0} for number in range(12)}
@@ -353,6 +384,7 @@ def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
     assert [text for _, text in places] == ["1", "2", "3", "4", "5"]
 
 
+@pytest.mark.slow
 def test_the_report_says_who_was_asked():
     found = agreement_of(rated_lists(users=9), MEASURES)
     assert found.title == "Agreement of 3 measures with 60 ratings of 9 users"
@@ -373,6 +405,7 @@ def test_the_report_says_who_was_asked():
     assert "Some lists are in several pairs" in str(agreement_of(chain, MEASURES))
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_folds_of_jiang_and_allan_are_much_too_sure(data):
     """In Table 3, adaptive GRBP (p = 0.6) beats static effort with p < 0.001; by the corrected test, it does not."""
@@ -386,6 +419,7 @@ def test_folds_of_jiang_and_allan_are_much_too_sure(data):
     assert adaptive["nrmse_difference_p"] > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_users_of_chiir_24_like_what_is_at_the_top(data):
     rated = chiir24_ratings(data / "chiir24-satisfaction")
