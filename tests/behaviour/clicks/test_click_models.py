@@ -134,6 +134,22 @@ def test_the_log_likelihood_rises_at_each_step_of_em():
 
 
 @pytest.mark.slow
+def test_parameters_are_recovered_within_their_own_intervals():
+    """Over 30 logs of 60 users; a few of the 95 % intervals may miss the true value."""
+    truth = [*A.values(), *S.values(), *(A[grade] * S[grade] for grade in A), GAMMA]
+    examined, inside = 0.7 ** np.arange(6), []
+    for seed in range(30):
+        model = dbn_from_clicks(simulated(seed, sessions=400, ranks=6), resamples=150)
+        found = [*model.attraction.values(), *model.satisfaction.values(), *model.relevance.values(), model.gamma]
+        table = position_model(positions(seed, examined), resamples=200).table
+        of_ranks = ((table["low"] <= examined) & (examined <= table["high"]))[1:]  # b(1) is 1
+        inside.append([*(value in estimate for value, estimate in zip(truth, found, strict=True)), *of_ranks])
+    for several in (np.mean(inside, axis=0)[:10], np.mean(inside, axis=0)[10:]):
+        assert several.min() >= 0.85, several
+        assert several.mean() >= 0.9, several
+
+
+@pytest.mark.slow
 def test_intervals_are_those_of_fits_to_resampled_users():
     """Compared with the full bootstrap: users drawn with replacement, and the model fitted to every log."""
 
@@ -561,6 +577,8 @@ def test_position_model_is_the_maximum_if_an_attraction_is_1():
         model = position_model(InteractionLog.of(rows), resamples=2)
         assert model.log_likelihood[-1] == pytest.approx(-best.fun, abs=1e-4)
         assert model.table["b"].tolist() == pytest.approx(np.exp(best.x[4:] - best.x[4]), abs=0.05)
+        attraction = model.attraction.sort_values("docno")["a"].tolist()
+        assert attraction == pytest.approx(np.exp(best.x[:4] + best.x[4]), abs=0.05)
 
 
 def test_estimates_on_the_border_have_no_interval():

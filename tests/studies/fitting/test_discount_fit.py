@@ -216,6 +216,35 @@ def test_intervals_are_percentiles_of_resamples(users):
     assert found.discounts["phi_high"].tolist() == near(high)
 
 
+@pytest.mark.slow
+def test_intervals_cover_the_discount_in_any_unit_of_ratings():
+    inside, phi = [], np.array(PHI)
+    for seed in range(60):
+        rated, _ = made(seed, lists=150, noise=0.5)
+        found = quick(rated, resamples=200, repeats=1).discounts
+        inside.append((found["phi_low"] <= phi) & (phi <= found["phi_high"]))
+    assert np.mean(inside, axis=0)[1:].min() > 0.85
+    for scale, shift in ((0.01, 50), (100, -50)):
+        other = Rated("list", rated.table.assign(rating=shift + scale * rated.ratings), rated.shown)
+        assert quick(other, resamples=200, repeats=1).discounts["phi"].tolist() == near(found["phi"])
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_preferences_have_a_finite_discount_whatever_the_sides():
+    """The ridge penalty keeps the likelihood of preferences that scores reproduce from rising without end."""
+    pairs, _ = preferred()
+    turned = pairs.table.rename(columns={"first": "second", "second": "first"}).assign(rating=-pairs.ratings)
+    mixed = Rated("pair", pd.concat([pairs.table[::2], turned[1::2]]), pairs.shown)
+    assert quick(mixed).discounts["phi"].tolist() == near(quick(pairs).discounts["phi"])
+    rated, x = made(noise=0)
+    names, order = rated.table["query_id"].to_numpy(), np.argsort(x @ PHI)
+    table = pd.DataFrame({"first": names[order[1:]], "second": names[order[:-1]], "preference": 1})
+    found = quick(Rated.preferences(rated.shown.judgments, run_of(names), table))
+    assert found.discounts["phi"].between(0, 1).all()
+    assert found.about["value"] > found.about["default_value"]
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [
