@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.optimize import differential_evolution
 from sklearn.linear_model import LinearRegression
 from tqdm.auto import tqdm
 
-from pyterrier_cwla import CWLA
+from pyterrier_cwla import CWLA, continuation
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.studies.fitting.parameter_fit import Search, fit
-from pyterrier_cwla.studies.users.agreement_variation import Range
+from pyterrier_cwla.studies.users.agreement_variation import Range, Template
 from pyterrier_cwla.studies.users.published_studies import jiang_ratings
 from pyterrier_cwla.studies.users.rating_correlations import training_folds
 from pyterrier_cwla.studies.users.ratings import Rated
@@ -137,6 +138,51 @@ def test_the_search_finds_the_best_of_a_rugged_function(sign):
     assert line.values[line.best()[0]]["x"] == pytest.approx(0.1235, abs=0.0005)
 
 
+TWO = "CWLA(C='rbp($p)',A='erg',gain='table({1:$g1,2:1})')"
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_several_parameters_are_found_as_well_as_by_differential_evolution():
+    rated, ranges = made(3), {"p": (0.05, 0.95), "g1": (0, 1)}
+    found = quick(TWO, ranges, rated, most=1000)
+
+    def loss(at):
+        return -correlated(rated, Template(TWO).measure({"p": at[0], "g1": at[1]}))
+
+    other = differential_evolution(loss, [(0.05, 0.95), (0, 1)], seed=1, maxiter=6, popsize=5)
+    assert found.about["value"] >= -other.fun - 1e-5
+    assert found.about["value"] == pytest.approx(correlated(rated, found.measure))
+    assert found.values["g1"] == pytest.approx(0.3, abs=0.2)  # the values used to generate the ratings
+    assert quick(TWO, ranges, rated, most=1000).values == found.values
+
+
+@pytest.mark.slow
+def test_a_fit_of_nothing_gains_nothing_on_other_users():
+    """Ratings are independent of the lists: in-sample agreement rises by the fit, held-out agreement does not."""
+    gains = []
+    for seed in range(16):
+        rated = made(seed)
+        noise = rated.table.assign(rating=np.random.default_rng(seed).permutation(rated.ratings))
+        ranges, default = {"p": [0.1, 0.5, 0.9], "g1": [0, 0.5, 1]}, {"p": 0.5, "g1": 0.5}
+        gains.append(quick(TWO, ranges, Rated("list", noise, rated.shown), default=default, cv=5).gain)
+    in_sample, held_out = pd.DataFrame(gains)[["in_sample", "held_out"]].mean()
+    assert in_sample > held_out + 0.03
+    assert held_out < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_a_users_own_function_is_known_to_all_processes():
+    @continuation
+    def fitted_mine(view, a=0.5):
+        return a + 0 * view.i
+
+    text, ranges = "CWLA(C='fitted_mine($p)',A='erg',max_rel=2)", {"p": np.linspace(0.01, 0.99, 300).tolist()}
+    one, two = (quick(text, ranges, made(), repeats=1, n_jobs=jobs).candidates for jobs in (1, 2))
+    pd.testing.assert_frame_equal(two, one)
+
+
 @pytest.mark.slow
 def test_conditions_hold_for_every_candidate():
     text = "CWLA(C='prec(3)',A='etg',gain='table({1:$g1,2:$g2})')"
@@ -197,6 +243,8 @@ def test_one_bar_counts_the_candidates(monkeypatch):
     found = quick(RBP, {"p": (0.1, 0.9)}, made(), progress=True, most=300)
     assert (len(bars), bars[0].n, sum(counts)) == (1, len(found.candidates), len(found.candidates))
     assert bars[0].total >= len(found.candidates)
+    quick(RBP, {"p": [0.1, 0.5, 0.9]}, made(), progress=True)
+    assert (bars[1].n, bars[1].total) == (3, 3)
 
 
 def test_a_fold_without_anything_to_choose_by_counts_as_none():
