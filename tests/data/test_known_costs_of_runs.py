@@ -216,6 +216,8 @@ def test_a_run_has_one_column_of_costs_and_a_table_too(tmp_path):
     table = pd.DataFrame({"docno": ["a", "b"], "doc_cost": [1, 2], "seconds": [1, 2]})
     assert len(Costs.of(table)) == 2
     refused(lambda: Costs.of(table.assign(seconds=[1, 3])), BadParameter, "'b'", "Keep one of the two")
+    kept = [last(evaluate(QRELS, COLUMN.assign(doc_cost=cost), [MEASURE], cache_dir=tmp_path)) for cost in (3.0, 9.0)]
+    assert kept == pytest.approx([by_loops(dict.fromkeys(DOCS, cost)) for cost in (3.0, 9.0)]), "of a cache"
     table.assign(seconds=[1, 3]).to_csv(tmp_path / "costs.csv", index=False)
     refused(lambda: Costs.load(tmp_path / "costs.csv"), MalformedFile, "Keep one of the two")
 
@@ -267,6 +269,9 @@ def test_tables_have_names_files_and_errors(tmp_path):
     says = "neither a file nor the name of a table. Near: 'videos'"
     refused(lambda: MEASURE(costs="video"), BadParameter, says)
     refused(lambda: MEASURE(costs={"a": -1}), BadParameter, "the cost of 'a' is -1: costs are numbers, 0 or more")
+    for text, says in (("a\t-2\n", "doc_cost is -2"), ("a\t1\na\t2\n", "has a second cost"), ("a\n", "2 fields")):
+        path.write_text(text)
+        refused(lambda: register_costs("videos", path), MalformedFile, says)
     with without_files():
         refused(lambda: MEASURE(costs=str(path)), BadParameter, "files are not read here")
 

@@ -121,12 +121,13 @@ preferred = partial(prefer, progress=False)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["gain", "score"])
-def test_shares_are_those_of_the_simulated_users(what):
+@pytest.mark.parametrize(("what", "sampling"), [("gain", "plain"), ("score", "antithetic"), ("score", "stratified")])
+def test_shares_are_those_of_the_simulated_users(what, sampling):
     frames = collection(5, queries=6, lengths=True)
     runs = {"A": frames.run, "B": collection(8, queries=6, lengths=True).run}
-    found = preferred(frames.qrels, runs, TBG, users=1000, reading="gamma(2)", what=what)
-    simulated = quietly(frames.qrels, runs, TBG, users=1000, reading="gamma(2)", sampling="stratified", keep=True)
+    how = {"users": 1000, "reading": "gamma(2)", "sampling": sampling}
+    found = preferred(frames.qrels, runs, TBG, what=what, **how)
+    simulated = quietly(frames.qrels, runs, TBG, keep=True, **how)
     for query in found.by_query.index:
         A, B = (simulated.users(query, run)[what].to_numpy() for run in "AB")
         shares = [np.mean(A > B), np.mean(A < B), np.mean(A == B)]

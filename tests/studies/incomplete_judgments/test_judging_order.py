@@ -244,6 +244,7 @@ def test_differences_stay_within_the_range_of_the_measure():
     assert sums.pairs.highest[0] == pytest.approx(sum(1 / np.log2(rank + 1) for rank in range(1, 41)))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("more, says", [
     ({"pairs": "some"}, "pairs='some': give 'open' or 'all'"),
     ({"depth": 0}, "depth=0"),

@@ -113,6 +113,7 @@ def test_kappa_and_orders_are_those_of_libraries(study):
     for one, value in zip(random, kappas(random)["kappa"]):
         assert value == pytest.approx(cohens_kappa(one).kappa)
     assert np.isnan(kappas(np.array([[3, 0], [0, 0]]))["kappa"])
+    assert "with linear weights" in str(study)
     human, machine = (evaluate(of, RUNS, MEASURES).round(10) for of in (PEOPLE, NOISY))
     for row in study.orders.itertuples():
         x, y = machine[row.measure], human[row.measure]

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import aggregation, continuation, score
+from pyterrier_cwla.behaviour.logs.adapters import study_table
 from pyterrier_cwla.errors import BadParameter, BadRatings, MalformedFile, UnknownSpec
+from pyterrier_cwla.studies.users import published_studies
 from pyterrier_cwla.studies.users.published_studies import (
     AGGREGATIONS,
     chiir24_ratings,
@@ -215,6 +217,23 @@ def test_the_lists_of_chiir_2024(data):
     assert list(rated.left_out.values()) == [183, 199, 328]
     assert len(rated) + sum(rated.left_out.values()) == 1372
     assert rated.table[["user", "topic", "query"]].nunique().tolist() == [165, 4, 24]
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_recorded_lists_of_chiir_2024_have_the_impressions_at_their_ranks(data):
+    """For all queries that a user issued once, and not in the original order."""
+    folder, query = data / "chiir24-satisfaction", ["user", "topic_id", "qid"]
+    noted = study_table(folder, "serp_annotation", ("id", *query, "doc_id", "rank", "original_rank")).sort_values("id")
+    feedback = study_table(folder, "query_feedback", ("id", *query))
+    again = [noted[noted.groupby(query)["rank"].diff() <= 0], feedback[feedback.duplicated(query)]]
+    several = pd.MultiIndex.from_frame(pd.concat(again)[query])
+    both = noted.merge(published_studies._recorded(folder), on=[*query, "doc_id"], suffixes=("", "_recorded"))
+    both = both.merge(feedback[query].drop_duplicates())
+    both = both[~pd.MultiIndex.from_frame(both[query]).isin(several)]
+    assert len(both) > 4000
+    assert (both["rank"] == both["rank_recorded"]).all()
+    assert (both["original_rank"] == both["rank_recorded"]).mean() < 0.05
 
 
 def of_kind(metrics, kind):
