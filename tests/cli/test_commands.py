@@ -59,6 +59,8 @@ def test_scores_are_those_of_the_package_under_the_given_names(files, prints):
         expected = pyterrier_cwla.evaluate("qrels.txt", f"runs/{run}", bound).iloc[0]
         assert list(row.items()) == [("run", run.split(".")[0]), *expected.items()]
     assert prints(*arguments, "--format", "csv").splitlines()[0] == ",".join(["run", *bound])
+    (row, _) = records(prints("evaluate", "qrels.txt", "runs", "-m", given[1], "--residuals", "--format", "jsonl"))
+    assert [*row] == ["run", "a cell", "Residual(measure='a cell')"]
     assert "NumRel & TBG & own & quick" in prints(*arguments, "--format", "latex")
     assert "\nTBG, quick: with the lengths of words.tsv." in prints(*arguments)
     compared = records(prints("compare", *arguments[1:], "--resamples", 100, "--format", "jsonl"))
@@ -602,6 +604,7 @@ def test_commands_that_are_wrong(files, says):
         "evaluate qrels.txt runs --format parquet": "--format parquet needs a file: -o FILE.",
         "evaluate qrels.txt runs -o no/scores.csv": "no/scores.csv: there is no directory 'no'.",
         "evaluate qrels.txt runs -o runs": "-o runs: the name must end in .csv",
+        "evaluate none.qrels runs": "none.qrels: no such file or directory.",
         "evaluate qrel.txt runs": "qrel.txt: no such file or directory. Near: 'qrels.txt'",
         "evaluate qrels.txt runs/Good.txt": "runs/Good.txt: no such file or directory. Near: 'good.txt'",
         "evaluate qrels.txt runs -m TBG --lengths word.tsv": "word.tsv: no such file or directory. Near: 'words.tsv'",

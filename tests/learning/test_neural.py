@@ -9,7 +9,7 @@ from itertools import zip_longest
 import numpy as np
 import pytest
 
-from pyterrier_cwla import register_lengths
+from pyterrier_cwla import aggregation, register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, MissingCost, MissingLength
 from pyterrier_cwla.learning import LambdaMART, LambdaScheme, lambda_loss, training_rows
 from pyterrier_cwla.learning.neural import padded_weights
@@ -93,6 +93,16 @@ def test_padding_does_not_change_the_weights_of_measures_that_are_not_refused(tm
 @pytest.mark.every_case
 def test_measures_that_depend_on_the_length_of_lists_are_refused(measure, says):
     refused(lambda: LambdaScheme(measure), BadParameter, says)
+
+
+def test_functions_of_users_with_an_open_end_are_taken():
+    @aggregation
+    def first_impression(view):
+        return view.G / (1 + view.i)
+
+    measure = "CWLA(C='rbp(0.8)',A='first_impression',max_rel=3"
+    assert LambdaScheme(f"{measure})").weights([[0, 2]]).max() > 0
+    refused(lambda: LambdaScheme(f"{measure},end='stop')"), BadParameter, "all users leave")
 
 
 def test_a_scheme_has_the_errors_of_measures_and_travels(monkeypatch):

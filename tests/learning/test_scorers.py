@@ -313,7 +313,7 @@ HOPELESS = {
     "qid as feature": (lambda rows: rows.label, "nDCG",
         r"X has the column 'qid', which counts as a feature alone: .* or pass X\.set_index\('qid'\)"),
     "no qid": (lambda rows: rows.label, TBG, "qid is missing.*Metadata routing is off.*levels of the index"),
-    "one query": (lambda rows: changed(rows, "qid", "q").droplevel([1, 2, 3]), "nDCG", "only 1 query.*pass min_queries=1"),
+    "one query": (lambda rows: changed(rows, "qid", "q").droplevel([1, 2, 3]), "nDCG", "only 1 query.*pass min_queries=1 to the scorer, as for LeaveOneGroupOut"),
     "no lengths": (lambda rows: rows.y.droplevel([1, 2, 3]), TBG, "pass doc_length=.*Metadata routing is off"),
     "a grade too high": (lambda rows: rows.y.replace(3, 4), RBP, "has grade 4, above max_rel=3"),
     "unknown lengths": (lambda rows: changed(rows, "doc_length", np.nan), TBG, "needs the length of every document"),

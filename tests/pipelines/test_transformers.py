@@ -216,6 +216,24 @@ def test_measures_read_what_they_add():
     assert len(set(table[str(measures[1])])) == 2
 
 
+def test_an_experiment_runs_equal_stages_once():
+    texts = []
+
+    def split(text):
+        texts.append(text)
+        return text.split()
+
+    rows = [(q, f"d{at}", -at, at, f"text {at}") for q in "12" for at in range(4)]
+    first = pt.Transformer.from_df(pd.DataFrame(rows, columns=["qid", "docno", "score", "rank", "text"]))
+    pipelines = [first >> DocLength(tokeniser=split) >> pt.RankCutoff(k) for k in (1, 2)]
+    topics = pd.DataFrame({"qid": ["1", "2"], "query": "x"})
+    qrels = pd.DataFrame({"qid": ["1", "2"], "docno": ["d1", "d0"], "label": 1})
+    found = pt.Experiment(pipelines, topics, qrels, [TBG], plan="tree", verbose=False)
+    assert len(texts) == 4  # distinct texts, for one of the two pipelines
+    assert [name.partition(" >> ")[2][:10] for name in found.name] == ["DocLength("] * 2
+    assert found.TBG[0] < found.TBG[1]
+
+
 def test_wrong_settings_are_refused():
     refused(lambda: DocLength("nowhere"), BadParameter, "'nowhere' is neither a file nor the name")
     refused(lambda: DuplicateOf("run"), BadParameter, "'run' is the column that DuplicateOf adds")
