@@ -154,7 +154,7 @@ def test_every_fact_of_users_is_tried():
     assert {fact for facts in STATED.values() for fact in facts} - tried == {"less_is_better", "signed"}
 
 
-ELSEWHERE = ("gains_from_0", "vanishes", "unit_effort", "given_with_items")
+ELSEWHERE = ("gains_from_0", "unit_effort", "given_with_items")
 
 
 def test_every_other_fact_is_checked_here():
@@ -193,6 +193,7 @@ def test_the_facts_of_extreme_parameters_hold(text):
 @pytest.mark.parametrize(("kind", "text", "fact", "wrong"), [
     ("continuation", "insq(1)", "items_beyond", lambda view, V, T: 3 * V),
     ("continuation", "insq(1)", "items_between", lambda view, m, T: (0.5**m, 2 * (1 - 0.5**m))),
+    ("continuation", "rr", "vanishes", True),
     ("aggregation", "avg", "affine_beyond_list", True),
     ("aggregation", "fin", "constant_without_gain", True),
     ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1 / i, r)),

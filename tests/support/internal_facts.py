@@ -25,6 +25,10 @@ def is_wrong(spec, fact):
     return False
 
 
+def vanishes(spec, lists):
+    return next(fact_trials.goes_to_zero(spec, lists), None) is not None
+
+
 def items_beyond(spec, lists):
     """Where ``items_beyond`` is not ΣV over the ranks after the list.
 
@@ -149,6 +153,7 @@ def weights_fall(spec, lists):
 
 CHECKS = {
     "continuation": {
+        "vanishes": vanishes,
         "items_beyond": items_beyond,
         "items_between": items_between,
         "loss": loss,
