@@ -252,8 +252,8 @@ class Named(Choice):
         self.names = names
 
     def of(self, mutant: Mutant) -> list[str]:
-        """Return the name of the test for a mutant."""
-        return [name] if "::" in (name := self.names[mutant.text]) else []
+        """Return the name of the test for a mutant, if its file is there."""
+        return [name] if Path((name := self.names[mutant.text]).split("::")[0]).is_file() else []
 
     def runs_early(self, mutant: Mutant) -> bool:
         """Return True: a mutant that survives is tried once more, by importing the package again."""
