@@ -1,9 +1,9 @@
 """Reference implementation of all equations as loops, for comparison with the package, which it does not import.
 
 It computes one ranking at a time; the continuations and aggregations of the papers are those of :mod:`.loops`. Sums
-over the list are taken rank by rank. Sums beyond an open end are closed forms
-if the continuation is geometric there, explicit sums if it ends, and Euler-Maclaurin sums (`sum_all`) if V decreases
-like a power or a logarithm; `test_reference.py` compares these with mpmath at high precision.
+over the list are taken rank by rank. Sums beyond an open end are closed forms if the continuation is geometric there,
+explicit sums if it ends, and Euler-Maclaurin sums (`sum_all`) if V decreases like a power or a logarithm;
+`test_reference.py` compares these with mpmath at high precision.
 
 Equations without a source are those of Moffat et al. (2022), "TBG" is Smucker and Clarke (2012), and "JA" is Jiang and
 Allan (2016). docs/conventions.rst describes the conventions that no paper defines.
@@ -64,8 +64,9 @@ def v_plus(grades, *, A=None, norm="none", **setting):
 def residual(grades, *, A, norm="none", side="upper", **setting):
     """Return the score with the best gain for every unjudged and every unseen item, minus the score.
 
-    The lower side is the score minus that with the lowest gain for these items. Efforts do not change. With a normaliser, the difference is divided by that of the score. Over the ideal, if C depends on ranks only and A
-    is a sum of gains, it is the distance to the best score that judgments can give.
+    The lower side is the score minus that with the lowest gain for these items. Efforts do not change. With a
+    normaliser, the difference is divided by that of the score. Over the ideal, if C depends on ranks only and A is a
+    sum of gains, it is the distance to the best score that judgments can give.
     """
     s = Setting(**setting)
     if norm == "ideal" and of_ranks(s.C, A, s.effort, s.end):
@@ -169,9 +170,7 @@ def normaliser(grades, *, A, norm, **setting):
     if norm == "mean":
         relevant = [grade for grade in s.judged if grade > 0]
         return math.fsum(map(s.gain_of, relevant)) / len(relevant) if relevant else 0.0
-    if (
-        norm == "unlimited"
-    ):  # g/(1 − 2^(−T_x/h)), T_x the effort of a zero-length document of the best grade, g its gain
+    if norm == "unlimited":  # g/(1 − 2^(−T_x/h)): g the best gain, T_x the effort of its document without words
         if s.C[0] != "decay" or A[0] != "etg":
             raise ValueError("norm='unlimited' is for C=decay with A=etg")
         g, grade = best_gain(s.gain, s.max_rel)
