@@ -725,6 +725,19 @@ def test_tukeys_hsd_is_that_of_the_two_way_model(every, measure):
     assert (significant == (rows["p_tukey"] < 0.05)).all()
 
 
+@pytest.mark.slow
+def test_tukeys_hsd_is_computed_when_it_is_shown(monkeypatch):
+    calls = []
+    monkeypatch.setattr(significance, "tukey_hsd", lambda *given: calls.append(1) or (np.full(10, 0.01), 0.1))
+    found, tukey = (compare(PAIRED, FIVE, THREE, pairs=True, resamples=100, test=test) for test in ("t", "tukey"))
+    assert printed(found, 80) + found._repr_html_() + found.to_latex() + found.to_latex(layout="list")
+    assert not calls
+    assert found.table.columns[9:13].tolist() == ["p_tukey", "tukey_low", "tukey_high", "p_randomised_hsd"]
+    assert len(calls) == 3
+    assert "▲" in repr(tukey)
+    assert len(calls) == 6
+
+
 def test_randomised_hsd_by_loops_and_tukeys_of_equal_differences():
     rng = np.random.default_rng(1)
     values = np.round(rng.random((3, 4)), 1) + np.array([[0.0], [0.1], [0.6]])
