@@ -152,6 +152,17 @@ def test_the_greedy_ideal_may_be_beaten():
     assert best == pytest.approx(expected)
 
 
+def test_files_without_a_relevant_document(tmp_path):
+    """As the judgments of intent 0 of TREC 2009, which are of documents that are relevant to no intent."""
+    qrels, run = collection(1)
+    nothing = pd.DataFrame([(q, f"d{d}", 0, 0) for q in "123" for d in range(9)], columns=qrels.columns)
+    for name, others in (("some", qrels.assign(iteration=qrels.iteration.astype(int) + 1)), ("none", qrels.head(0))):
+        rows = pd.concat([nothing, others])[["query_id", "iteration", "doc_id", "relevance"]]
+        rows.to_csv(tmp_path / name, sep=" ", header=False, index=False)
+        found = evaluate(tmp_path / name, run, ["alpha_nDCG@20", "ERR_IA@20", "AP_IA", "NRBP"])
+        assert (found > 0).all(axis=None) == (name == "some")
+
+
 def test_parameters_out_of_range():
     for name in ("alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "P_IA", "StRecall"):
         says = f"{name} needs cutoff=, as in {name}@10"

@@ -445,6 +445,19 @@ def test_the_formulas_give_the_values_of_the_measures(seed):
     assert (found > 0).any()[sorted(of_users)].all()
 
 
+def test_named_measures_that_are_other_measures():
+    """If all relevant documents are retrieved, TrAP is AP; without β, Q-measure is AP; with β = 1, SET is precision."""
+    frames = collection(7, grades=(0, 1, 2, 3, 4), lengths=True)
+    pairs = {
+        "SET(beta=1,gain='binary')@9": "P@9", "QMeasure(beta=0,rel=2)": "AP(rel=2)", "Cascade(max_rel=4)@20": "ERR@20",
+        "DynamicBPM(T=1,K=10,h_b=0,h_c=0,m=0.9,max_rel=4)": "BPM(max_rel=4)@10",
+    }  # fmt: skip
+    found = evaluate(frames.qrels, frames.run, [*pairs, *pairs.values(), "TrAP", "R@10000", "AP"], by_query=True)
+    for (one, other), (left, right) in zip(pairs.items(), zip(range(4), range(4, 8))):
+        assert found.iloc[:, left].tolist() == pytest.approx(found.iloc[:, right].tolist(), abs=1e-12), (one, other)
+    assert (found["TrAP"] * found["R@10000"]).tolist() == pytest.approx(found["AP"].tolist(), abs=1e-12)
+
+
 @pytest.mark.slow
 def test_a_cutoff_is_a_shorter_list():
     frames = collection(5, grades=(-1, 0, 1, 2), lengths=True)

@@ -94,6 +94,19 @@ def test_what_a_users_function_says_and_reads_may_change(what, C, A, norm):
         assert after == compute(CWLA(**parts).metric, pair()).tolist() != before
 
 
+def test_an_unlimited_supply_is_one_of_the_best_gain():
+    """Of the grades 1 and 2, which share the best gain, it is the higher one; grade 3 gains less."""
+    parts = {
+        "C": "decay(25)",
+        "A": "etg",
+        "gain": "table({1:0.8,2:0.8,3:0.2})",
+        "effort": "by_grade({0:1,1:2,2:4,3:8})",
+    }
+    supply = 0.8 / (1 - 2 ** (-4 / 25))
+    found = score([3, None, 1], **parts, norm="unlimited", max_rel=3)
+    assert found == pytest.approx((0.2 + 0.8 * 2 ** (-9 / 25)) / supply, rel=1e-12)
+
+
 def test_an_unlimited_supply_is_the_same_for_condensed_lists():
     parts = {"C": "decay(25)", "A": "etg", "effort": "ratio(4)", "max_rel": 2, "norm": "unlimited"}
     of_judged, of_all = CWLA(**parts, judged_only=True), CWLA(**parts)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import RepeatedKFold
 
-from pyterrier_cwla import evaluate_sessions, score
+from pyterrier_cwla import evaluate, evaluate_sessions, score
 from tests.measures.test_equations import VALUES, Topic
 from tests.measures.test_sessions import best_first, slow_esndcg, slow_nsdcg, slow_sdcg
 
@@ -170,6 +170,19 @@ def test_gain_per_item_agrees_with_ratings_and_total_gain_does_not(log):
 def test_the_seconds_of_table_2():
     seconds = [score([grade], C="prec(1)", A="effort", effort="grade_time", end="stop") for grade in (0, 1, 2)]
     assert seconds == pytest.approx(SECONDS, abs=0.05)
+
+
+def test_the_list_of_section_3_2():
+    """[0, 0, 1, 2, 0] with the ideal [2, 2, 2, 1, 1]; each gain is divided by its own effort, e_r/nr = 4 (Eq. 3 to 5, 7)."""
+    qrels, run = {"q": {"c": 1, "d": 2, "x": 2, "y": 2, "z": 1}}, {"q": dict(zip("abcde", (5.0, 4.0, 3.0, 2.0, 1.0)))}
+    discounts = 1 / np.log2(np.arange(2, 7))
+    dcg = discounts @ [0, 0, 1, 3, 0] / (discounts @ [1 / 4, 1 / 4, 1, 1, 1 / 4])
+    ideal = discounts @ [3, 3, 3, 1, 1] / discounts.sum()
+    names = ["DCG(effort='ratio(4)')@5", "nDCG(effort='ratio(4)')@5", "P(effort='ratio(4)')@5", "RR(effort='ratio(4)')",
+             "GAP(effort='ratio(4)')", "ERR(effort='ratio(4)',max_rel=2)"]  # fmt: skip
+    found = evaluate(qrels, run, [f"Adaptive{name}" for name in names]).iloc[0].tolist()
+    assert found[:4] == pytest.approx([dcg, dcg / ideal, 2 / (2 + 3 / 4), 1 / (1 / 4 + 1 / 4 + 1)], abs=1e-12)
+    assert found[4:] == pytest.approx([0.2175, 0.3917], abs=5e-5)
 
 
 @pytest.fixture

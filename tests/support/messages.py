@@ -10,7 +10,7 @@ from pyterrier_cwla.errors import CannotScore, CWLAError, CWLAWarning
 def refused(call, *expected):
     """Return the message of an error of the package that a call raises, which has these words and is of these classes."""
     with pytest.raises((CWLAError, CannotScore)) as caught:
-        call()
+        pytest.fail(f"not refused: {getattr(call, '__defaults__', None)}: {call()!r}")
     message = str(caught.value)
     for one in expected:
         assert one in message if isinstance(one, str) else isinstance(caught.value, one), (one, message)
