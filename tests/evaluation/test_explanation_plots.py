@@ -180,10 +180,12 @@ def test_panels_take_the_place_of_given_axes():
 
 
 CASES = {
+    "nDCG": lambda: explained("nDCG"),
     "RR": lambda: explained("RR"),
     "one document": lambda: explained("AP", 1),
     "score 0": lambda: explained("AP", grades=[0]),
     "long name": lambda: explained(TBG(seconds_per_word=0, label=LONG)),
+    "pair": pair,
     "pair, users differ": lambda: pair("INST(max_rel=3,T=2)", names=(LONG, LONG[::-1])),
     "pair, one document": lambda: pair("AP", 1),
 }
