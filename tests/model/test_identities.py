@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import TBG, aggregation, evaluate, explain_gains, score
+from pyterrier_cwla import CWLA, TBG, aggregation, evaluate, explain_gains, score
 from pyterrier_cwla.errors import NoFiniteValue
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model.language import parse
@@ -128,6 +128,20 @@ def test_continuations_that_are_other_continuations(r, A, end):
     if not isinstance(end, int) or end >= len(r):  # without a cutoff, the total gain is that of the ranking
         assert score(r, C="ap1(ranking)", A=A, end=end) == near(score(r, C="ap1", A=A, end=end))
         assert score(r, C="ap2(ranking)", A=A, end=end) == near(score(r, C="ap2", A=A, end=end))
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=8), continuations(), aggregations(), st.data())
+def test_documents_of_equal_grade_can_be_swapped(grades, C, A, data):
+    ids = [f"d{number}" for number in range(len(grades))]
+    one, other = data.draw(st.permutations(range(len(grades))))[:2]
+    assume(grades[one] == grades[other])
+    swapped = [ids[{one: other, other: one}.get(rank, rank)] for rank in range(len(ids))]
+    runs = {name: {"q": dict(zip(order, range(len(ids), 0, -1)))} for name, order in (("a", ids), ("b", swapped))}
+    try:
+        found = evaluate({"q": dict(zip(ids, grades))}, runs, [CWLA(C=C, A=A, gain="exponential", max_rel=3)])
+    except NoFiniteValue:
+        assume(False)
+    assert found.iloc[0, 0] == found.iloc[1, 0]
 
 
 @pytest.mark.parametrize(("C", "A", "poor", "rich"), [

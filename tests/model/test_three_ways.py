@@ -17,7 +17,7 @@ from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.metric import Metric
 from pyterrier_cwla.model.scoring import ROUTES, fastest, over_all_ranks, raw_score, score, walk_values
 from tests.support.messages import refused
-from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, numbers
+from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
 
 OTHER_VALUES = ("total_gain", "staying", "expected_effort", "expected_items")
 
@@ -105,6 +105,14 @@ def test_every_route_is_the_first_for_some_users():
     taken = {fastest(ROUTES, over_all_ranks, metric, ("score",)) for metric in users}
     never = [route.compute.__name__ for route in ROUTES if route.compute not in taken]
     assert not never, f"{never}: put them before the routes that come first, or add users to this test who take them"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", CONTINUATIONS)
+@given(data=st.data())
+def test_continuations_of_ranks_and_efforts_alone_are_known(name, data):
+    C = data.draw(continuations(name))
+    assert replace(PLAIN, C=C).rank_only == is_static(C)
 
 
 def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
