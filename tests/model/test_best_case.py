@@ -110,7 +110,7 @@ def test_long_lists_have_a_bound_too():
 
 @pytest.mark.slow
 def test_gains_need_not_be_grades():
-    """Each value of an array of gains is a level; other rankings change no residual."""
+    """Each value of an array of gains is a level."""
     rng, same = np.random.default_rng(5), {"C": "dcg(20)", "A": "etg", "norm": "ideal"}
     lists = [np.where(rng.random(25) < 0.4, np.nan, rng.random(25)).round(3) for _ in range(30)]
     judged = [[*gains[~np.isnan(gains)], *rng.random(9)] for gains in lists]
@@ -121,6 +121,15 @@ def test_gains_need_not_be_grades():
         for _ in range(40):
             revealed = np.where(np.isnan(gains), rng.choice([0.0, 1.0, *known, rng.random()], size=25), gains)
             assert score(revealed, judged=[*revealed, *known[-9:]], **same) <= bound <= 1
+
+
+@pytest.mark.slow
+def test_results_do_not_depend_on_what_is_scored_together():
+    rng = np.random.default_rng(2)
+    lists = [np.where(rng.random(n) < 0.5, np.nan, rng.integers(0, 4, n)) for n in rng.integers(0, 40, 60)]
+    for C in ("dcg(10)", "rbp(0.9)"):
+        same = {"C": C, "A": "etg", "gain": "linear", "max_rel": 3, "norm": "ideal"}
+        assert residual(lists, **same).tolist() == [residual(one, **same) for one in lists]
 
 
 @aggregation

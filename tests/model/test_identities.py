@@ -65,6 +65,12 @@ def test_nobody_continues_under_ap2_after_all_gain():
     assert found.table["C"].iloc[-1] == 0
 
 
+def test_gain_above_a_threshold_alone_may_be_wanted():
+    """V⁺ of ap1 is R / Σ r_j/j. With rel=2, both sums count documents of grade 2 or more, retrieved or not."""
+    items = explain_gains([2, 1, 0, 3], judged=[2, 1, 0, 3, 2, 1], C="ap1(rel=2)", A="erg", gain="raw").expected_items
+    assert items == near(3 / (1 + 1 / 4))
+
+
 FINITE = ("prec", "rbp", "inst", "insq", "decay", "carterette1", "carterette2")
 
 
