@@ -145,6 +145,13 @@ def test_users_leave_at_an_item_or_after_infinitely_many():
     assert score([1, 0], efforts=[1, 1], C="until(5)", A="etg", unseen=0) == 1
 
 
+def test_nobody_is_left_for_the_first_item():
+    """Users whose patience ends before rank 1 score 0, whatever other rankings the batch contains."""
+    expected = (1 - 10 / 300) / sum((1 - E / 300) * e for E, e in [(10, 10), *((10 + 7 * m, 7) for m in range(1, 42))])
+    found = score([[1], [1]], efforts=[[300], [10]], C="patience(300)", A="erg", unseen=7)
+    assert found == pytest.approx([0, expected], abs=1e-12)
+
+
 def test_whoever_leaves_for_other_reasons_never_leaves():
     """Under ap2, rr and cascade, users who never leave contribute 0 (docs/conventions.rst, Unseen items)."""
     same = {"efforts": [1, 1], "judged": [0.5, 0.5]}
