@@ -264,6 +264,7 @@ def test_hostile_names_of_all_kinds(opened, width):
     page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", page.all("button.cwla-grade")[0])
     page.all("button.cwla-grade")[0].click()
     page.until(lambda: page.scores() != before)
+    page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", page.all('[data-way="down"]')[0])
     page.all('[data-way="down"]')[0].click()
     page.until(lambda: page.ids(0)[:2] == [harmless(name) for name in names[1::-1]])
     assert page.find("[role=alert]").text == ""

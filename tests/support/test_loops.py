@@ -34,6 +34,12 @@ def test_loops_and_package_agree(C, A):
         assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
+def test_table_1():
+    shares = [0.8, 1, 1, 0.7, 0.4, 0]
+    view = loops.View([0.7, 0.4, 0, 1, 0.5, 0.3])
+    assert loops.expected_value(view, lambda view, i: shares[i - 1], loops.erg) == pytest.approx(0.518, abs=5e-4)
+
+
 def test_ndcg_as_on_the_page():
     """The example of docs/loops.rst."""
 
