@@ -104,7 +104,11 @@ ERRORS = [
     ([[1], [1]], {**RBP, "judged": [[1]]}, "judged has 1 lists for 2 rankings"),
     ([[1, 1], [1, -1]], {"measure": "AP"}, "finite numbers of 0 or more in rank order; see list 1"),
     (np.diag([1, np.inf]), {"measure": "AP"}, "finite numbers of 0 or more in rank order; see list 1"),
-    ([[1], np.ones((2, 2))], {"measure": "AP"}, "list 1 of grades must be numbers, and array([1., 1.]) is of type ndarray"),
+    (
+        [[1], np.ones((2, 2))],
+        {"measure": "AP"},
+        "list 1 of grades must be numbers, and array([1., 1.]) is of type ndarray",
+    ),
     ([1], {}, "give a measure, as in score([1, 0, 1], 'nDCG@10'), or C= and A="),
     ([1], {"C": "rr"}, "A= is missing: give a measure"),
     ([1], {"measure": "AP", "C": "rr"}, "give a measure, or C= and A=, not both"),
