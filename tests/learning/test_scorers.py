@@ -725,6 +725,7 @@ def test_own_names_and_own_measures():
     assert metrics.get_scorer("TBG") == scorer("TBG(half_life=60)")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("measures", "error", "message"), [
     ({"r2": "TBG"}, BadParameter, "scikit-learn has a scorer of its own named 'r2': choose another name"),
     ({"mine": "TGB"}, UnknownSpec, "no measure 'TGB'"),
