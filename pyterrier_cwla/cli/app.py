@@ -62,12 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             sys.stdout.flush()
     except KeyboardInterrupt:
         code = _INTERRUPTED
-    except BrokenPipeError:
-        # Buffered text would raise the error again when Python closes the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     except OSError as error:
-        code = _fail(f"standard output: cannot be written ({error.strerror}).")
+        # Buffered text would raise the error again when Python closes the output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        left = isinstance(error, BrokenPipeError)
+        code = 0 if left else _fail(f"standard output: cannot be written ({error.strerror}).")
     if own_process:
         gc.freeze()  # Python exits without a search of all objects for cycles, which takes a sixth of a short command
     sys.exit(code)

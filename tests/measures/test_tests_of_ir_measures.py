@@ -42,7 +42,7 @@ def source(tmp_path_factory):
     except (OSError, subprocess.SubprocessError) as error:
         pytest.skip(f"the source distribution of {wanted} cannot be downloaded: {error}")
     with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     return next(path for path in folder.iterdir() if path.is_dir())
 
 
