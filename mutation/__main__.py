@@ -64,9 +64,10 @@ def main() -> None:
         some = [mutant for mutant in present if report.is_open(known[mutant.text])]
         if asked.again:
             names = {m.text: known[m.text]["by"] for m in present if known[m.text]["outcome"] != "survived"}
-            files = sorted({name.split("::")[0] for name in names.values() if "::" in name})
+            names = {text: name if Path(name.split("::")[0]).is_file() else "" for text, name in names.items()}
+            files = sorted({name.split("::")[0] for name in names.values() if name})
             named = [mutant for mutant in present if mutant.text in names]
-            tried(named, [name for name in files if Path(name).exists()], Named(names), asked.jobs, record)
+            tried(named, files, Named(names), asked.jobs, record)
             now = read()
             some += [mutant for mutant in named if now[mutant.text]["outcome"] == "survived"]
     else:

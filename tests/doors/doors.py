@@ -196,7 +196,7 @@ DOORS |= {name: Door(evaluated(form), takes=takes, columns=columns) for name, (f
 
 @door()
 def means(data, measures, folder):
-    """Of measures that were pickled after their first use."""
+    """Measures are pickled after their first use."""
     evaluate(data.qrels, data.run, measures)
     return evaluate(data.qrels, data.run, pickle.loads(pickle.dumps(measures))).set_axis(["mean"])
 

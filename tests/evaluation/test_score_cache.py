@@ -312,7 +312,7 @@ def test_results_are_cached_under_a_version(role, computes):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_measures_without_a_version_are_computed_each_time(role, computes):
-    """What is cached beside them stays cached."""
+    """Other cached scores stay in the cache."""
     measure = in_each_role()[role]
     kind = {"C": "continuation", "C in a product": "continuation", "A": "aggregation"}.get(role, role)
     for computed in ([2, 2, 2], [1, 1, 1]):

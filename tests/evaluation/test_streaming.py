@@ -129,7 +129,7 @@ def test_one_table_from_frames_and_from_every_kind_of_folder(tmp_path, small):
 
 @pytest.mark.slow
 def test_ids_in_dictionaries_give_what_strings_give():
-    """Of slices, whose dictionaries have more texts, and of chunks with a dictionary each."""
+    """Slices have dictionaries with more texts, and each chunk has a dictionary of its own."""
     qrels, runs = _collection(2)
     expected = evaluate(qrels, runs, MEASURES, by_query=True)
 

@@ -279,7 +279,7 @@ def test_scorers_are_pickled_with_requests_are_keys_and_have_no_threshold():
 
 
 def test_less_may_be_better():
-    """Of ESL by default; the default of costs of user models is more."""
+    """Less is better by default for ESL, and more is better for costs of user models."""
     rows = Rows(13)
     for measure, default in (
         ("ExpectedEffort", True),

@@ -70,7 +70,7 @@ def compared(C, A, rng, labels, pairs=100, **options):
     *((C, [*GAINS][2:]) for C, parts in CONTINUATIONS.items() if takes_signed_gains(parts)),
 ])  # fmt: skip
 def test_every_continuation_with_every_aggregation(C, gains):
-    """Of signed gains, documents judged 0 harm, and so do those of grade 3; negative grades have no gain."""
+    """The signed gains of grades 0 and 3 are negative; negative grades have no gain."""
     rng, swaps = random.Random(f"{C} {gains}"), 0
     for A in AGGREGATIONS:
         effort = rng.choice(["unit", "unit", "ratio(4)", "time"])

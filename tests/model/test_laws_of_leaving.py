@@ -135,7 +135,7 @@ def test_what_adds_up_to_the_budget_fits(partial):
 
 
 def test_shares_of_readers():
-    """Of efforts 2, 1, 4 and a budget of 5, two items fit, and half of the third; items without effort fit also later."""
+    """With efforts 2, 1, 4 and a budget of 5, two items fit, and half of the third; items without effort fit also later."""
     assert V([1, 0, 0.5], [2, 1, 4], 5)[0].tolist() == [1, 1, 0]
     assert V([1, 0, 0.5], [2, 1, 4], 5, True)[0].tolist() == [1, 1, 0.5]
     for partial in (False, True):

@@ -95,7 +95,7 @@ def test_what_a_users_function_says_and_reads_may_change(what, C, A, norm):
 
 
 def test_an_unlimited_supply_is_one_of_the_best_gain():
-    """Of the grades 1 and 2, which share the best gain, it is the higher one; grade 3 gains less."""
+    """Grades 1 and 2 have the best gain; the supply has the higher one. Grade 3 has less gain."""
     parts = {
         "C": "decay(25)",
         "A": "etg",
