@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.every_case]
 #: The modules, with the files that they read, which the source distribution lacks.
 MODULES = {
     "test_accuracy": (), "test_aggregate": (), "test_compat": ("compat.qrels", "compat.run"),

@@ -27,10 +27,18 @@ class Gdeval(providers.Provider):
 
     NAME = "gdeval"
 
-    def iter_calc(self, measures, qrels, run):
+    def _evaluator(self, measures, qrels):
         asked = {(m(dcg="exp-log2") if m.NAME == "nDCG" else m): m for m in measures}
-        for metric in ir_measures.cwla.iter_calc(list(asked), qrels, run):
-            yield metric._replace(measure=asked[metric.measure])
+        return _Renamed(ir_measures.cwla.evaluator(list(asked), qrels), asked)
+
+
+class _Renamed(providers.Evaluator):
+    def __init__(self, inner, asked):
+        super().__init__(list(asked.values()), inner.qrel_qids)
+        self.inner, self.asked = inner, asked
+
+    def _iter_calc(self, run):
+        return (metric._replace(measure=self.asked[metric.measure]) for metric in self.inner.iter_calc(run))
 
 
 def replace_providers():
