@@ -12,6 +12,7 @@ import io
 import json
 import pickle
 import re
+import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -196,8 +197,9 @@ DOORS |= {name: Door(evaluated(form), takes=takes, columns=columns) for name, (f
 
 @door()
 def means(data, measures, folder):
-    """Measures are pickled after their first use."""
-    evaluate(data.qrels, data.run, measures)
+    """Measures are pickled after their first use, whose warnings are those of the second."""
+    with warnings.catch_warnings(action="ignore"):
+        evaluate(data.qrels, data.run, measures)
     return evaluate(data.qrels, data.run, pickle.loads(pickle.dumps(measures))).set_axis(["mean"])
 
 
