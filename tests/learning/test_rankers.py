@@ -160,7 +160,8 @@ def test_predictions_are_the_wrapped_ranker_s_of_sorted_rows(ranker, weighted):
 
 
 def test_xgboost_says_which_query_has_rows_of_different_weight():
-    weight = 1 + np.arange(len(ROWS.y)) * (ROWS.qid == "q02")
+    weight = np.ones(len(ROWS.y))
+    weight[[np.flatnonzero(ROWS.qid == query)[-1] for query in ("q02", "q03")]] = 2
     fit = partial(GroupedRanker(XGBOOST).fit, ROWS.X, ROWS.y, qid=ROWS.qid, sample_weight=weight)
     refused(fit, BadParameter, "query 'q02' has rows of different sample_weight")
 
