@@ -28,12 +28,13 @@ VALUES = {
     "first": ["rr"], "second": ["prec(6)"], "values": ["1, 0.7, 0.4"], "shape": ["1.5"], "scale": ["60"], "rho": ["0.6"],
     "prior": ["0.2"], "what": ["'std'", "0.9"], "samples": ["20"], "abstention": ["'abstention.tsv'"], "harm": ["0.5"], "seed": ["3"], "duplicate_gain": ["'none'"], "cutoff": ["5", "1", "25"], "calibration": [], "label": [],
 }  # fmt: skip
+_WITHIN = ("GainWithin", "PrecisionWithin", "RecallWithin", "GainPerCost")
 _OF_FUNCTION = {"phi": {"utility": ["log2", "table(1, 0.6, 0.4)"], "Cascade": ["'log2'"]}, "other": {"SetUtility": ["2"]},
                 "measure": {"ByTopic": ["'TBG'"]}, "dcg": {"SDCG": []}, "p_click": {"clicksave": ["0.5"]},
                 "p_save": {"clicksave": ["0.5"], "TBG": ["0.5"]}, "weights": {"IntentAware": [], "Mixture": []},
-                "first": {"plus": ["unit"]}, "second": {"plus": ["by_rank(1, 2)"]}, "costs": {"by_rank": ["1, 2, 0.5"]}, "A": {"IFT": ["0.2"], "IFTRate": ["0.2"], "ift_rate": ["0.2"]}}  # fmt: skip
+                "first": {"plus": ["unit"]}, "second": {"plus": ["by_rank(1, 2)"]}, "costs": {"by_rank": ["1, 2, 0.5"]}, "A": {"IFT": ["0.2"], "IFTRate": ["0.2"], "ift_rate": ["0.2"]}, "T": {name: ["60"] for name in _WITHIN}}  # fmt: skip
 #: Parameters without which the example of a required one is refused.
-_ALSO = {"ByTopic": "other"}
+_ALSO = {"ByTopic": "other"} | dict.fromkeys(_WITHIN, "costs")
 _NUMBERS = ("2", "0.6", "1", "20", "0")
 
 #: Measures whose parameters matter together.

@@ -106,9 +106,9 @@ def test_sessions(door, folder):
 
 
 @pytest.mark.parametrize("twice", [repeated, judged_twice])
-@pytest.mark.parametrize("door", sorted(DOORS.keys() - {"as_dicts", "lists_of_grades"}))
+@pytest.mark.parametrize("door", sorted(DOORS.keys() - {"as_dicts", "as_json_files", "lists_of_grades"}))
 def test_rows_given_twice_are_errors(door, twice, folder):
-    """Each door names the query and the document, but for dicts and lists of grades, which cannot repeat a document."""
+    """Each door names the query and the document, but for dicts and lists of grades, which repeat no document."""
     data = twice(DATA["plain"])
     document = (data.run if twice is repeated else data.qrels).doc_id.iloc[-1]
     with pytest.raises((CWLAError, CannotScore), match=f"'{document}'.* twice|twice.*'{document}'") as told:
