@@ -18,7 +18,7 @@ from ..data.document_tables import documents
 from ..data.lengths import Lengths
 from ..data.resources import without_files
 from ..data.rows import Rows
-from ..errors import BadParameter, CWLAError, CWLAWarning, MissingLength, near, some
+from ..errors import BadParameter, CWLAError, CWLAWarning, MissingCost, MissingLength, near, some
 from ..errors.sanitise import harmless
 from ..evaluation.explanation import ExplainedPair, Explanation, explain
 from ..files.inputs import loaded, named_pair, runs_by_name
@@ -35,10 +35,13 @@ from .controls import Control, changed, control_of
 from .lessons import lessons
 from .states import Topic, check_highest, state_of, texts_of
 
-_NO_LENGTHS = (
-    "Open the explorer with lengths: pyterrier-cwla explore … --lengths FILE on the shell, explore(…, lengths=…) in a"
-    " notebook. For documents without a length, add --missing mean, or missing='mean'."
-)
+#: What to do where lengths or costs are missing; the errors say what a call of the measure could do.
+_WAYS_OUT = {
+    MissingLength: "Open the explorer with lengths: pyterrier-cwla explore … --lengths FILE on the shell,"
+    " explore(…, lengths=…) in a notebook. For documents without a length, add --missing mean, or missing='mean'.",
+    MissingCost: "Open the explorer with runs that have a column doc_cost, or with a measure that has the costs:"
+    " -m \"GainWithin(T=60,costs='FILE')\" on the shell, measure=GainWithin(T=60, costs=…) in a notebook.",
+}
 _NOISE = 1e-12  # relative difference of scores that are taken as equal
 _HALVINGS = 30  # of the interval between two values of a slider, to find where the order changes
 
@@ -333,8 +336,8 @@ class Exploration:
             return self._checked(request, text)
         except CWLAError as error:
             says = str(error)
-            if isinstance(error, MissingLength):  # its ways out are those of a Python call
-                says = f"{says.partition(': give ')[0]}. {_NO_LENGTHS}"
+            if way_out := _WAYS_OUT.get(type(error)):
+                says = f"{says.partition(': give ')[0]}. {way_out}"
             return {"error": harmless(says), "measure": {"text": harmless(text)}}
 
     def _checked(self, request: Mapping[str, Any], text: str) -> Answer:
