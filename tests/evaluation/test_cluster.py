@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import partial
 
+import dask
 import numpy as np
 import pandas as pd
 import pyterrier as pt
@@ -32,8 +33,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    """Client of a cluster with two worker processes."""
+    """Client of a cluster with two worker processes, which Dask does not give up if they die twice within 15 seconds."""
     with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None,
                      local_directory=str(tmp_path_factory.mktemp("dask"))) as local,
         Client(local) as connected,
