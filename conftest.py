@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parent
-CASES = 4  # of a parametrised test, from the first to the last; the nightly tests run all of them
+CASES = 4  # of a parametrised test, from the first to the last; the slow or the nightly tests run the others
 
 # No deadlines: the duration of an example depends on the load of the machine.
 settings.register_profile("development", deadline=None, max_examples=5)
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but some cases of a test to the nightly tests, unless the test has the mark ``every_case``."""
+    """Leave all but some cases to the slow tests, and of a slow test to the nightly ones, without the mark ``every_case``."""
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("every_case") is None:
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         kept = {round(number * (len(several) - 1) / (CASES - 1)) for number in range(CASES)}
         for place, item in enumerate(several):
             if place not in kept:
-                item.add_marker("nightly")
+                item.add_marker("slow" if item.get_closest_marker("slow") is None else "nightly")
 
 
 def changed_since_installation(root: Path) -> str | None:

@@ -677,7 +677,7 @@ def _tail(walk):
         return None
     (name, parameters), n, b = walk.continuation, walk.n, walk.seen.beyond
     ends = name in ("prec", "carterette1", "carterette2", "fixed", "ift_goal", "ift_rate") or parameters.get("k")
-    if name == "ift_goal" and b <= 0 and go_on(walk, n + 1) == 1:
+    if walk.last is None and name == "ift_goal" and b <= 0 and go_on(walk, n + 1) == 1:
         return NEVER  # so far below the goal that C is 1 in floating point
     if walk.last is not None or ends:
         return finite_tail(walk)
