@@ -158,6 +158,13 @@ def test_the_printed_expected_session_ndcg_has_no_rank_discount(log):
 
 
 @pytest.mark.real_data
+def test_time_biased_gain_with_unrounded_seconds(log):
+    """docs/conventions.rst: Table 3 has 0.440, of rounded seconds."""
+    unrounded = "CWLA(C='decay(31)',A='etg',gain='clicksave_by_grade',effort='grade_time')@9"
+    assert round(scores(log, [unrounded]).corrwith(log.ratings).item(), 3) == 0.441
+
+
+@pytest.mark.real_data
 def test_gain_per_item_agrees_with_ratings_and_total_gain_does_not(log):
     """docs/guide.rst has these correlations."""
     users = "SessionCWLA(C='rbp(0.8)',A='{}',rho=1,gain='threshold(0.4,0.6)')"
