@@ -41,7 +41,7 @@ START: dict[str, Any] = {
     "beta": 0.5, "p": 1, "times": 2, "values": (0.9, 0.5, 0), "C": "rbp(0.8)", "half_life": 224, "unseen": 10,
     "shape": 0.8, "scale": 224, "costs": (10, 5, 2), "first": "rbp(0.9)", "second": "rr",
 }  # fmt: skip
-_OWN_START: dict[str, dict[str, Any]] = {"CWLA": {"A": "erg"}, "RBP": {"rel": 1}}
+_OWN_START: dict[str, dict[str, Any]] = {"CWLA": {"A": "erg"}, "RBP": {"rel": 1}, "UMeasure": {"T": 300}}
 
 
 def _path(parameter: Parameter) -> str:
@@ -187,15 +187,18 @@ def text_of(value: Any) -> str:
 
 def _steps(parameter: Parameter, value: Any) -> list[str]:
     """Return the values of a slider, with the present value and, where it is allowed, none."""
-    steps = {text_of(number): number for number in numbers_of(parameter)}
+    steps = {text_of(number): number for number in numbers_of(parameter, value)}
     if value is not None:
         steps.setdefault(text_of(value), value)
     ordered = sorted(steps, key=steps.__getitem__)
     return ["", *ordered] if parameter.default is None and not parameter.required else ordered
 
 
-def numbers_of(parameter: Parameter) -> list[float]:
-    """Return about 200 allowed values of a number: over its range, or around its default if the range has no end."""
+def numbers_of(parameter: Parameter, value: float | None = None) -> list[float]:
+    """Return about 200 allowed values of a number: over its range, or around its default if the range has no end.
+
+    They reach beyond the present value where it is far above the default.
+    """
     low, high = (float(end) for end in parameter.allowed.interval[1:-1].split(","))
     default = parameter.default if isinstance(parameter.default, int | float) else START.get(parameter.name, 1)
     numbers: list[float]
@@ -206,8 +209,9 @@ def numbers_of(parameter: Parameter) -> list[float]:
     elif high < _WIDE:
         numbers = [round(float(number), 6) for number in np.linspace(low, high, _STEPS + 1)]
     else:
-        centre = default or 1
-        numbers = [low, *(float(f"{n:.3g}") for n in np.geomspace(max(low, centre / 50), centre * 50, _STEPS))]
+        first, last = (default or 1) / 50, (default or 1) * 50
+        last = last if value is None or value <= last else value * 50
+        numbers = [low, *(float(f"{n:.3g}") for n in np.geomspace(max(low, first), last, _STEPS))]
     return [float_or_int(number) for number in numbers if number in parameter.allowed]
 
 
@@ -242,7 +246,7 @@ def changed(measure: Measure, path: str, text: str, highest: float) -> Measure:
         If there is no measure or function of this name.
     """
     if path == "measure":
-        return _started(text, highest)
+        return _started(text, highest, measure)
     own = {_path(parameter): parameter.name for parameter in ROWS[str(measure.NAME)].parameters}
     if path in own and path not in CHOICES:
         return _given(measure, {own[path]: _value(text)})
@@ -265,8 +269,8 @@ def _with_choice(measure: Measure, role: str, text: str, highest: float) -> Meas
     return _given(measure, values)
 
 
-def _started(name: str, highest: float) -> Measure:
-    """Return the measure of a name, with values for the parameters that it needs."""
+def _started(name: str, highest: float, before: Measure) -> Measure:
+    """Return the measure of a name, with values for the parameters that it needs, and the budget of the one before."""
     row = ROWS.get(name)
     if row is None:
         raise BadParameter(f"no measure {name!r} with a user model. {near(name, ROWS)}")
@@ -274,7 +278,9 @@ def _started(name: str, highest: float) -> Measure:
     values |= _OWN_START.get(name, {})
     if any(p.name == "max_rel" for p in row.parameters):
         values["max_rel"] = highest
-    return _given(ir_measures.measures.registry[name], values)
+    made = _given(ir_measures.measures.registry[name], values)
+    budgets = all("T" in one.params and metric_of(one, highest).C.name == "budget" for one in (made, before))
+    return _given(made, {"T": before.params["T"]}) if budgets else made
 
 
 def _given(measure: Measure, values: Mapping[str, Any]) -> Measure:

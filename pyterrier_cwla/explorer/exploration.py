@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from ir_measures.measures import Measure
 from ..data.alignment import Aligned
 from ..data.columns import Array, Columns, Floats, run_columns
 from ..data.document_tables import documents
-from ..data.lengths import Lengths
+from ..data.lengths import Costs, Lengths
 from ..data.resources import without_files
 from ..data.rows import Rows
 from ..errors import BadParameter, CWLAError, CWLAWarning, MissingCost, MissingLength, near, some
@@ -36,11 +37,11 @@ from .lessons import lessons
 from .states import Topic, check_highest, state_of, texts_of
 
 #: What to do where lengths or costs are missing; the errors say what a call of the measure could do.
-_WAYS_OUT = {
+_WAYS_OUT: dict[type[CWLAError], str] = {
     MissingLength: "Open the explorer with lengths: pyterrier-cwla explore … --lengths FILE on the shell,"
     " explore(…, lengths=…) in a notebook. For documents without a length, add --missing mean, or missing='mean'.",
-    MissingCost: "Open the explorer with runs that have a column doc_cost, or with a measure that has the costs:"
-    " -m \"GainWithin(T=60,costs='FILE')\" on the shell, measure=GainWithin(T=60, costs=…) in a notebook.",
+    MissingCost: "Open the explorer with costs: pyterrier-cwla explore … --costs FILE on the shell, explore(…, costs=…)"
+    " in a notebook. For documents without a cost, add --missing mean, or missing='mean'.",
 }
 _NOISE = 1e-12  # relative difference of scores that are taken as equal
 _HALVINGS = 30  # of the interval between two values of a slider, to find where the order changes
@@ -204,12 +205,14 @@ class Exploration:
         The first measure; by default RBP with graded gains.
     lengths : dict, Series, DataFrame, Lengths or path, optional
         Document lengths in words; by default the run's column ``doc_length``, or the default table.
+    costs : dict, Series, DataFrame, Costs, function or path, optional
+        Known costs of documents; by default the run's column ``doc_cost``.
     texts, queries : dict, Series, DataFrame or dataset, optional
         Texts of documents and of topics, by id.
     topic : str, optional
         The first topic; by default the first that all runs answer.
     missing : {"error", "mean"}, default="error"
-        Documents without a length: an error, or the mean length.
+        Documents without a length or known cost: an error, or the mean.
 
     Raises
     ------
@@ -234,6 +237,7 @@ class Exploration:
         *,
         measure: Any = None,
         lengths: Any = None,
+        costs: Any = None,
         texts: Any = None,
         queries: Any = None,
         topic: str | None = None,
@@ -245,6 +249,7 @@ class Exploration:
         self.judgments = judged(loaded(qrels, "qrels"))
         self.judgments.side(all_judged=True)  # raises an error if a document is judged twice
         self.lengths = None if lengths is None else Lengths.bind(lengths)
+        self.costs = None if costs is None else Costs.bind(costs)
         self.rows = {name: self.judgments.rows(self._columns(run)) for name, run in _one_or_two(runs).items()}
         self.highest = float_or_int(max(self.judgments.pool.highest or 0, 1))
         check_highest(self.highest)
@@ -337,7 +342,7 @@ class Exploration:
         except CWLAError as error:
             says = str(error)
             if way_out := _WAYS_OUT.get(type(error)):
-                says = f"{says.partition(': give ')[0]}. {way_out}"
+                says = f"{re.split('[:.?] [Gg]ive ', says)[0]}. {way_out}"
             return {"error": harmless(says), "measure": {"text": harmless(text)}}
 
     def _checked(self, request: Mapping[str, Any], text: str) -> Answer:
@@ -363,7 +368,7 @@ class Exploration:
             path = str(request.get("sweep", ""))
 
             def at(value: str) -> Measure:
-                return self._default_lengths(changed(measure, path, value, self.highest))
+                return self._with_tables(changed(measure, path, value, self.highest))
 
             return sweep_of(control_of(measure, path, self.highest, "number"), at, topic)
         if want == "code":
@@ -427,20 +432,23 @@ class Exploration:
         return self._ready(measure_of(text))
 
     def _ready(self, measure: Measure) -> Measure:
-        """Return a measure with a user model, with the lengths of this exploration, and keep it under its text."""
+        """Return a measure with a user model, with the tables of this exploration, and keep it under its text."""
         user_model_of(measure)
-        measure = self._default_lengths(measure)
+        measure = self._with_tables(measure)
         if len(self._measures) >= _KNOWN:
             del self._measures[next(iter(self._measures))]
         self._measures[repr(measure)] = measure
         return measure
 
-    def _default_lengths(self, measure: Measure) -> Measure:
+    def _with_tables(self, measure: Measure) -> Measure:
         if not isinstance(measure, RowMeasure):
             return measure
-        if self.missing == "mean" and "missing" not in measure.params and needs_of(measure).lengths != "none":
+        needs = needs_of(measure)
+        if self.missing == "mean" and "missing" not in measure.params and {needs.lengths, needs.costs} != {"none"}:
             measure = measure(missing=self.missing)
-        return measure if self.lengths is None else measure.reading(self.lengths)
+        if self.costs is not None and needs.costs == "run":
+            measure = measure(costs=self.costs)
+        return measure.reading(self.lengths)
 
     def _notes(self, measure: Measure) -> list[str]:
         return [self.note] if self.note and needs_of(measure).lengths != "none" else []

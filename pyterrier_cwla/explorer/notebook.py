@@ -20,6 +20,7 @@ def explore(
     measure: Any = None,
     *,
     lengths: Any = None,
+    costs: Any = None,
     texts: Any = None,
     queries: Any = None,
     topic: str | None = None,
@@ -42,12 +43,14 @@ def explore(
     lengths : dict, Series, DataFrame, Lengths or path, optional
         Document lengths in words, for measures with time; by default the run's column ``doc_length``, or the default
         table. Documents of lists of grades are ``"d1"``, ``"d2"``, … and have 500 words by default.
+    costs : dict, Series, DataFrame, Costs, function or path, optional
+        Known costs of documents, for measures of budgets; by default the run's column ``doc_cost``. Only with `runs`.
     texts, queries : dict, Series, DataFrame or dataset, optional
         Texts of documents and of topics, by id; only with `runs`.
     topic : str, optional
         The first topic; by default the first that all runs answer. Only with `runs`.
     missing : {"error", "mean"}, default="error"
-        Documents without a length: an error, or the mean length. Only with `runs`.
+        Documents without a length or known cost: an error, or the mean. Only with `runs`.
 
     Returns
     -------
@@ -74,10 +77,12 @@ def explore(
         if isinstance(qrels, list) and all(isinstance(grade, int | float) for grade in qrels):
             raise BadParameter("give two rankings of grades as a dict: explore({'A': [2, 0, 1], 'B': [0, 1, 2]}).")
         exploration = Exploration(
-            qrels, runs, measure=measure, lengths=lengths, texts=texts, queries=queries, topic=topic, missing=missing
-        )
+            qrels, runs, measure=measure, lengths=lengths, costs=costs, texts=texts, queries=queries, topic=topic,
+            missing=missing,
+        )  # fmt: skip
     else:
-        unused = [name for name, of in (("texts", texts), ("queries", queries), ("topic", topic)) if of is not None]
+        given = {"costs": costs, "texts": texts, "queries": queries, "topic": topic}
+        unused = [name for name, of in given.items() if of is not None]
         unused += ["missing"] * (missing != "error")
         if unused:
             raise BadParameter(f"{unused[0]}= needs runs=: lists of grades have no document ids and one topic.")

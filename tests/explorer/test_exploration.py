@@ -275,6 +275,7 @@ def test_users_are_described_in_plain_words():
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", ROWS)
 def test_every_measure_with_a_user_model_has_a_state_and_sweeps(name):
     exploration = explored()
@@ -282,8 +283,9 @@ def test_every_measure_with_a_user_model_has_a_state_and_sweeps(name):
     if name in ("AdaptiveGP", "AdaptiveGAP", "AdaptiveGRBP") and "error" in state:
         return  # weights for two grades
     if name.endswith(("Within", "PerCost")):
-        assert "Open the explorer with runs that have a column doc_cost, or" in state["error"]
-        state = explored(measure=getattr(pyterrier_cwla, name)(T=300, costs=WORDS)).answer({})
+        assert "needed. Open the explorer with costs: pyterrier-cwla explore … --costs FILE" in state["error"]
+        exploration = explored(costs=WORDS)
+        state = exploration.answer({"set": {"measure": name}})
     assert "error" not in state, state["error"]
     paths = [control["path"] for control in state["controls"]]
     assert len(set(paths)) == len(paths)
@@ -305,6 +307,25 @@ def test_lengths_that_are_missing_are_an_error_with_the_ways_of_the_page_or_the_
     answer = Exploration(**given, missing="mean").answer({"measure": "TBG"})
     assert answer["measure"]["text"] == "TBG(missing='mean')"
     refused(lambda: Exploration(**given, missing="most"), BadParameter, "missing='most'", "'error' or 'mean'")
+
+
+def test_budgets_have_costs_of_a_table_and_sliders_beyond_them():
+    """A budget far from the default is swept around its value, and stays if another measure of budgets is chosen."""
+    costs = {"a": 1000, "b": 1500}
+    runs = {"A": {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "B": {"q": {"c": 3.0, "b": 2.0, "a": 1.0}}}
+    given = {"qrels": {"q": {"a": 1}}, "runs": runs, "costs": costs}
+    says = Exploration(**given).answer({"measure": "GainWithin(T=2000)"})["error"]
+    assert says.startswith("an effort of known costs needs the cost of every document, and 1 of 3 have none")
+    assert "(topic 'q': 'c'). Open the explorer with costs: " in says
+    known = Exploration(**given, missing="mean", measure="GainWithin(T=2000)")
+    sweep = known.answer({"want": "sweep", "sweep": "T"})
+    assert (sweep["values"][0], sweep["values"][-1]) == ("0.04", "100000")
+    assert sweep["sentence"].startswith("A never scores lower than B for T")
+    state = known.answer({"set": {"measure": "RecallWithin"}})
+    assert state["measure"]["title"] == "RecallWithin(T=2000,max_rel=1,missing='mean')"
+    assert [ranking["score"] for ranking in state["rankings"]] == ["1.0000", "0.0000"]
+    expected = evaluate(given["qrels"], runs, pyterrier_cwla.RecallWithin(T=2000, costs=costs, missing="mean"))
+    assert expected.iloc[:, 0].tolist() == [1, 0]
 
 
 def test_what_code_cannot_contain_is_said():
