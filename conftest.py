@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but some cases to the slow tests, and of a slow test to the nightly ones, without the mark ``every_case``."""
+    """Leave all but some cases to the slow tests, and those of slow tests to nightly ones, but for ``every_case``."""
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("every_case") is None:

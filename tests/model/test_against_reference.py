@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from pyterrier_cwla import CWLA, effort, explain_gains, score
 from pyterrier_cwla.data.alignment import Judgments
-from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.errors import CWLAError, NoFiniteValue
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.model import residuals, scoring, view_columns
 from tests.support import reference
@@ -291,7 +291,7 @@ def settings_of(number, C, rng, also=(), signed=False):
 @pytest.mark.every_case
 @pytest.mark.parametrize(("number", "C"), [*enumerate(CONTINUATIONS)])
 def test_scores(number, C):
-    """26,244 settings in CI. In development 2,916 of them: all C × A × end and all A × end × effort."""
+    """27,702 settings in CI. In development 3,078 of them: all C × A × end and all A × end × effort."""
     for setting, cases in settings_of(number, C, random.Random(f"scores {C}")):
         assert_as_the_reference(setting, cases)
 
@@ -319,6 +319,7 @@ def test_signed_gains(number, C):
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("C", [C for C, parts in CONTINUATIONS.items() if takes_signed_gains(parts)])
 def test_both_sides_of_residuals_of_signed_gains(C):
     rng = random.Random(f"sides {C}")
@@ -396,6 +397,7 @@ CLAIRVOYANT = ("ap1", "ap2")
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("C", [C for C, (name, _) in CONTINUATIONS.items() if name not in CLAIRVOYANT])
 def test_residuals(C):
     """The score with the best gain for every unjudged and unseen item, minus the score (docs/conventions.rst,
@@ -403,10 +405,11 @@ def test_residuals(C):
     """
     rng = random.Random(f"residuals {C}")
     for A in AGGREGATIONS:
-        if A == "fgt(1)" and C.startswith(("ins", "log_logistic")):
-            continue  # the same as etg, and slow to sum
         ends = ("stop", rng.choice(ENDS[2:]))
-        for end in ends if A.startswith("utility") else ("open", *ends):
+        slow = A == "fgt(1)" and C.startswith("log_logistic")
+        if slow:
+            refused(lambda A=A: residual([1, None], C=C, A=A, max_rel=1), NoFiniteValue, "end='stop'")
+        for end in ends if slow or A.startswith("utility") else ("open", *ends):
             # with other efforts the sums converge too slowly for nine digits
             costs = ["unit"] if (C, A) == ("dcg", "avg") else list(EFFORTS)
             setting = random_setting(rng, C, A, end, rng.choice(costs))

@@ -165,7 +165,7 @@ def test_where_a_residual_is_a_bound():
         *({"C": "rr", "A": A} for A in ("max", "avg", "utility(table(0.5,1))")), {"C": "cascade(0.5)", "A": "err"},
         {"C": "rr", "norm": "unlimited"}, {"C": "rr", "effort": "ratio(3)"}, ideal | {"C": "rr"}, ideal | {"C": "inst(1)"},
         *(ideal | {"A": A} for A in ("max", "fin", "fgt(0.5)", "last_gain", "utility(table(0.5,1))")),
-        ideal | {"A": "erg", "end": "stop"}, ideal | {"judged_only": True}, ideal | time | {"A": "erg"}, ideal | time | {"C": "decay"},
+        *(ideal | {"A": A, "end": "stop"} for A in ("erg", "avg", "per_item")), ideal | {"judged_only": True}, ideal | time | {"A": "erg"}, ideal | time | {"C": "decay"},
     ]  # fmt: skip
     for is_bound, cells in ((True, bounds), (False, none)):
         for cell in cells:

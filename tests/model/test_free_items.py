@@ -228,7 +228,7 @@ def test_own_laws_of_time_need_no_cost_of_unseen_documents(C, A):
     for timed in ("avg", "effort", "items", "fgt(0.5)") if A == "etg" else ():
         measure = CWLA(**parts | {"A": timed})
         if (C, timed) == ("budget(60,True)", "effort"):
-            assert value(measure) == pytest.approx(60)  # which are spent wholly
+            assert value(measure) == pytest.approx(60)  # seconds: the whole budget is spent
         else:
             refused(lambda measure=measure: value(measure), NoFiniteValue, "give unseen=, their effort")
         assert value(measure(unseen=12)) > 0
