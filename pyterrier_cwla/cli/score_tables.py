@@ -139,7 +139,9 @@ class FileScores:
                 if not residual.is_a_bound:
                     unbounded.append(name)
         if self.residuals:
-            notes.append("Residual: how much higher the score could be if all documents were judged.")
+            notes.append(
+                "Residual: how much the score could rise if all documents were judged, also those after a list."
+            )
         if unbounded:
             notes.append(
                 f"No bound is known for {', '.join(unbounded)}: the residual is that of the best gain for all unjudged"

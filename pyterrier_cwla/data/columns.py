@@ -471,9 +471,10 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
     array = without_dictionary(array)
     if not is_text(array.type):
         if len(array) and array.null_count < len(array):
+            way = ".astype('Int64').astype(str)" if pa.types.is_floating(array.type) else ".astype(str)"  # not "1.0"
             raise error(
                 f"{name} of the {what} must be strings, and this column is {array.type}: convert it with"
-                f" {'.str.decode()' if is_binary(array.type) else '.astype(str)'}{_on_both(what)}."
+                f" {'.str.decode()' if is_binary(array.type) else way}{_on_both(what)}."
             )
         array = pc.cast(array, pa.large_string())
     if array.null_count and not holes:

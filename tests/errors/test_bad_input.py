@@ -128,6 +128,7 @@ WRONG = [
     (GOOD_QRELS, run(("b", 3.0), ("302", "b", 2.0), ("b", 1.0)), TWICE),
     (GOOD_QRELS, GOOD_RUN.assign(doc_id=pd.Series([1, 2, 3], dtype=object)), ["doc_id of the run must be strings, and ", ON_BOTH_SIDES]),
     (GOOD_QRELS.assign(query_id=301), GOOD_RUN, ["query_id of the judgments must be", ON_BOTH_SIDES]),
+    (GOOD_QRELS.assign(query_id=301.0), GOOD_RUN, ["query_id of the judgments must be", "double: convert it with .astype('Int64').astype(str)"]),
     ({"301": {"a": 1, 7: 0}}, GOOD_RUN, "7 is of type int"),
     (GOOD_QRELS, GOOD_RUN.assign(doc_id=pd.Series(["a", "b", None], dtype="category")), "doc_id of the run is missing in row 2."),
     (GOOD_QRELS, GOOD_RUN.drop(columns="query_id"), "no column 'query_id'; there is 'doc_id', 'score'."),
