@@ -26,7 +26,7 @@ from ..files.inputs import loaded, named_pair, one_run
 from ..files.memory_limit import refuse_beyond_memory
 from ..measures.declarations import followed, needs_of, user_model_of
 from ..measures.named import measure_of
-from ..measures.provider import judged
+from ..measures.provider import judged, naming
 from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, Expected, IntentAware, Mixture
 from ..model.browsing import Walk
 from ..model.expected import Labels, expected_walk, is_exact, labelled
@@ -918,16 +918,17 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     runs = named_pair(run)
     judgments = judged(loaded(qrels, "qrels"), uncertain=True)
     measure = by_part(measure_of(measure))
-    if runs is None:
-        return explain_one(judgments, one_run(run, _TAKES), query, measure)
-    if isinstance(measure, type(Mixture) | type(IntentAware)):
+    if runs is not None and isinstance(measure, type(Mixture) | type(IntentAware)):
         raise BadParameter(f"{measure}: two runs side by side need a measure of one class of users; give one run.")
-    return ExplainedPair(
-        {
-            name: _down_to_cutoff(explain_run(judgments, one, query, measure, f"run {name!r}"), measure)
-            for name, one in runs.items()
-        }
-    )
+    with naming(measure):
+        if runs is None:
+            return explain_one(judgments, one_run(run, _TAKES), query, measure)
+        return ExplainedPair(
+            {
+                name: _down_to_cutoff(explain_run(judgments, one, query, measure, f"run {name!r}"), measure)
+                for name, one in runs.items()
+            }
+        )
 
 
 def explain_run(
@@ -938,20 +939,22 @@ def explain_run(
     own = measure.of_topic(query) if isinstance(measure, type(ByTopic)) else measure
     metric = _followed(own, of_intent or judgments)
     number = _number(judgments, query)
-    rows = judgments.rows(run)
-    rankings = (of_intent or judgments).rankings(rows, all_judged=True)
-    if not rankings.n[number]:
+    whole = judgments.rows(run)
+    segment = np.flatnonzero(whole.query == number)
+    if not len(segment):
         raise BadParameter(f"{name} has no documents for query {query!r}.")
-    segment = int(np.flatnonzero(rows.query == number)[0])
-    order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
-    names = rows.columns.doc_id.take(order).to_pylist()
+    order = whole.in_rank_order(np.arange(len(whole.columns)))[whole.starts[segment[0]] : whole.ends[segment[0]]]
+    names = whole.columns.doc_id.take(order).to_pylist()
+    # Other queries may have documents without a length or cost, which only a mean over the run needs.
+    rows = whole if needs_of(own).mean_of else judgments.rows(whole.columns.taken(order))
+    rankings = (of_intent or judgments).rankings(rows, all_judged=True)
     if metric.judged_only:
         names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
     labels = None
     if isinstance(own, type(Expected)):
         rankings, labels = labelled(metric, rankings, own.prior)
     explanation = explained(metric, rankings, number, str(measure), query, names, labels)
-    judgments.warn_of_overlap(rows)
+    judgments.warn_of_overlap(whole)
     return explanation
 
 

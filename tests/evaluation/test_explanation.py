@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import CWLA, TBG, ByTopic, IntentAware, Mixture, evaluate, explain, explain_gains
-from pyterrier_cwla.errors import BadParameter, BadRun
+from pyterrier_cwla import CWLA, TBG, ByTopic, GainWithin, IntentAware, Mixture, evaluate, explain, explain_gains
+from pyterrier_cwla.errors import BadParameter, BadRun, MissingCost, MissingLength
 from pyterrier_cwla.evaluation import ExplainedMixture, ExplainedPair, explanation, plot_stops, stop_distribution
 from pyterrier_cwla.rendering.numbers import percent
 from tests.evaluation.test_arrays import traced
@@ -627,3 +627,23 @@ def test_shares_of_stops_sum_to_one_and_are_what_explain_shows():
         query = found.index[3]
         table = explain(frames.qrels, frames.run, query, measure).table
         np.testing.assert_allclose(found.loc[query, list(table["rank"])], table["L"], atol=1e-12)
+
+
+def test_only_the_documents_of_the_topic_need_lengths_and_costs():
+    qrels, run = {"1": {"a": 1}, "2": {"b": 1}}, {"1": {"a": 2.0, "x": 1.0}, "2": {"b": 1.0}}
+    assert explain(qrels, run, "1", GainWithin(T=5, costs={"a": 3, "x": 4})).score == 1
+    assert explain(qrels, run, "1", TBG(lengths={"a": 300, "x": 40})).score > 0
+    says = "1 of 2 have none (topic '1': 'x')", "or give {}(missing='mean')"
+    refused(
+        lambda: explain(qrels, run, "1", GainWithin(T=5, costs={"a": 3})),
+        MissingCost,
+        says[0],
+        says[1].format("GainWithin"),
+    )
+    refused(lambda: explain(qrels, run, "1", TBG(lengths={"a": 300})), MissingLength, says[0], says[1].format("TBG"))
+    by_mean = CWLA(
+        C="rbp(0.5)", A="avg", effort="reading", lengths={"a": 300, "b": 100}, missing="mean", max_rel=1, unseen=9
+    )
+    assert (
+        explain(qrels, run, "1", by_mean).score == evaluate(qrels, run, by_mean, by_query=True).loc[("run", "1")].item()
+    )
