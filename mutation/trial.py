@@ -162,7 +162,8 @@ def measured(files: list[str], modules: list[str], jobs: int) -> dict[str, Test]
             for limit in (signal.SIGPROF, signal.SIGALRM):
                 signal.signal(limit, refuse)
             seconds, caches = {"": 0.0}, _caches()
-            mine = items[number::jobs]
+            # The event loop of Dask does not run in a forked process: its tests wait for the alarm.
+            mine = [item for item in items if "dask" not in item.nodeid][number::jobs]
             for item, following in zip(mine, [*mine[1:], None]):
                 for cache in caches:
                     cache.cache_clear()
