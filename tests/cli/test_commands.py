@@ -443,7 +443,7 @@ def test_explanations_fit_the_screen(files, prints, monkeypatch, width, measure)
 
 
 @pytest.mark.slow
-def test_an_explanation_is_drawn_to_the_depth_before_the_table_is_printed(files, prints, cli, monkeypatch):
+def test_an_explanation_is_drawn_before_its_table_is_printed(files, prints, cli, monkeypatch):
     """A reader such as `head` may close the pipe at the table."""
     Path("long.txt").write_text("".join(f"q1 Q0 n{rank} {rank} {-rank} r\n" for rank in range(1, 101)))
     arguments = ("explain", "qrels.txt", "long.txt", "-q", "q1", "-m", "nDCG", "--plot")

@@ -39,7 +39,7 @@ OPTIONS = [
 
 
 @pytest.mark.slow
-def test_a_matrix_of_any_type_scores_as_its_rows_do_to_the_last_bit():
+def test_a_matrix_of_any_type_scores_as_its_rows():
     rng = np.random.default_rng(2)
     grades = rng.integers(0, 3, (20, 9))
     holes = np.where(rng.random(grades.shape) < 0.2, np.nan, grades)
@@ -132,7 +132,7 @@ def test_what_cannot_be_scored():
         refused(partial(score, gains, **options), message)
 
 
-def test_functions_of_users_that_fail_read_what_changes_or_are_defined_again():
+def test_own_functions_that_fail_or_are_defined_again():
     """Metrics from texts are cached, and the functions of users are not."""
 
     @continuation

@@ -398,7 +398,7 @@ def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client, tm
     pd.testing.assert_frame_equal(found.loc[expected.index], expected, check_exact=True)
 
 
-def test_dask_knows_the_size_of_shared_arguments_and_work_that_kills_every_worker_is_an_error(client):
+def test_dask_knows_the_size_of_arguments_and_who_kills_every_worker(client):
     """joblib's Dask backend scatters arguments above one kilobyte, so that each worker receives them once."""
     assert dict(side_by_side({"two": partial(pow, 2, 2), "three": partial(pow, 3, 2)})) == {"two": 4, "three": 9}
     assert sizeof(_Common(1)) < 100

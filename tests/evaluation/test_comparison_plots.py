@@ -78,7 +78,7 @@ def test_unknown_names_and_topics_that_do_not_fit(found):
 
 
 @pytest.mark.slow
-def test_the_best_is_bold_and_of_many_runs_a_notebook_shows_the_best(found):
+def test_the_best_is_bold_and_shown_of_many_runs(found):
     for measure in found.measures:
         bold = [run for (run, name), cell in found.cells().items() if name == measure and cell.bold]
         assert bold == ranked(found, measure)[:1]
@@ -140,7 +140,7 @@ def test_panels_have_the_scores_marks_and_intervals_of_the_table(found):
 
 
 @pytest.mark.slow
-def test_only_chosen_runs_and_measures_are_shown_and_the_first_measure_sorts(found):
+def test_chosen_runs_are_shown_and_the_first_measure_sorts(found):
     """A measure keeps its colour where others are left out."""
     colours = [ax.lines[-1].get_color() for ax in found.plot().axes]
     assert len(set(colours)) == 3
@@ -231,7 +231,7 @@ TEXTS = {str(q): f"a long question of the kind that people ask, number {q}" for 
 
 
 @pytest.mark.slow
-def test_topics_have_names_in_all_forms_and_of_many_the_outermost_have(found):
+def test_topics_have_names_and_of_many_the_outermost(found):
     for topics in (
         TEXTS,
         pd.Series(TEXTS),

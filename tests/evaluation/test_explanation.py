@@ -286,7 +286,7 @@ def test_both_runs_stand_side_by_side_and_where_they_first_differ(tmp_path):
 
 
 @pytest.mark.slow
-def test_ranks_that_no_user_sees_are_not_compared_and_equal_runs_differ_nowhere():
+def test_ranks_that_no_user_sees_are_not_compared():
     assert pair(measure="CWLA(C='prec(2)',A='erg',max_rel=2)").first_gain_difference is None
     assert pair(measure="nDCG@2").where_different == "documents differ from rank 1, all gains are the same"
     found = pair(OLD, OLD)
@@ -601,7 +601,7 @@ def test_stops_by_hand_of_answered_queries():
         assert found.loc["q"].tolist() == pytest.approx(shares)
 
 
-def test_the_picture_of_stops_says_of_whom_it_is_and_ends_where_one_percent_are_left():
+def test_the_picture_of_stops_ends_where_one_percent_are_left():
     frames = collection(4, queries=8)
     found = stop_distribution(frames.qrels, frames.run, "AdaptiveERR(max_rel=3)", depth=12)
     ax = plot_stops(found)

@@ -147,7 +147,7 @@ def test_effort_is_above_the_users():
     assert len(panels(explained("nDCG@10").plot())) == 2
 
 
-def test_documents_on_request_and_where_not_all_fit_those_that_add_most():
+def test_documents_that_add_most_where_not_all_fit():
     found = explained("nDCG@5")
     assert not any("doc-" in text.get_text() for text in explained("nDCG@5").plot().texts)
     ax = found.plot(docnos=True)

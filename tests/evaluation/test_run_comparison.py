@@ -92,7 +92,7 @@ TOTALS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("queries", [5, 12, 20, 60])
-def test_numbers_are_those_of_scipy_and_of_loops_over_the_same_resamples(queries, monkeypatch):
+def test_numbers_are_those_of_scipy_and_of_loops(queries, monkeypatch):
     """Cases: fewer than 13 queries, zeros and ties, more than 50 queries. Geometric means are tested on logarithms."""
     qrels, runs = frames(queries)
     measures = [*MEASURES, *TOTALS]
@@ -161,7 +161,7 @@ def test_exact_tests_are_plain_loops_over_all_signs():
     assert p[2] == stats.wilcoxon(clean[:17], **exact).pvalue
 
 
-def test_p_of_random_signs_counts_the_observed_ones_and_is_lowest_if_all_differences_are_alike():
+def test_p_of_random_signs_counts_the_observed_ones():
     """Phipson and Smyth (2010), section 4: p = (b + 1)/(m + 1), two-sided; b of m draws are at least as extreme.
 
     scipy draws the same signs, after the observed ones.
@@ -363,7 +363,7 @@ def text_of(html):
 
 
 @pytest.mark.slow
-def test_marks_are_those_of_the_table_and_html_is_well_formed_and_escaped(clear):
+def test_marks_are_the_table_s_and_html_is_well_formed(clear):
     wide = clear.wide()
     for row in compared(clear.table, "base_line & co").itertuples():
         expected = ("▲" if row.difference > 0 else "▼") if row.p_t_corrected < 0.05 else ""
@@ -427,7 +427,7 @@ def test_scores_of_any_size_and_what_stands_beside_and_below_them(clear):
                      " (tested on logarithms).")  # fmt: skip
 
 
-def test_text_is_the_wide_table_and_what_it_means_and_fits_the_terminal(clear, monkeypatch):
+def test_text_is_the_wide_table_and_fits_the_terminal(clear, monkeypatch):
     notes = " ".join(clear.notes()).split()
     for columns in (60, 100):
         monkeypatch.setenv("COLUMNS", str(columns))
@@ -680,7 +680,7 @@ def scores(found, measure):
 
 
 @pytest.mark.slow
-def test_each_pair_has_a_row_with_the_tests_of_scipy_and_matrices_mirror_each_other(every):
+def test_each_pair_has_a_row_with_scipy_s_tests(every):
     """Corrections are over all pairs and measures."""
     assert len(every.table) == 10 * 3
     for row in every.table.itertuples():
@@ -849,7 +849,7 @@ def test_differences_up_to_least_are_ties_and_less_may_be_better():
 
 
 @pytest.mark.slow
-def test_the_bars_of_wins_are_of_one_measure_and_the_better_run_stands_first():
+def test_bars_of_wins_are_of_one_measure_better_run_first():
     found = compare(PAIRED, FIVE, ["AP", "P@1"], pairs=True, resamples=100)
     for measure in ("AP", "P@1"):
         axes = found.plot_wins(measure)

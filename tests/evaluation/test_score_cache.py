@@ -132,7 +132,7 @@ def test_only_what_is_new_or_changed_is_computed(computes, monkeypatch, prints):
 
 
 @pytest.mark.slow
-def test_every_flipped_bit_of_a_piece_and_the_piece_of_another_are_noticed(tmp_path):
+def test_every_flipped_bit_and_every_exchanged_piece_are_noticed(tmp_path):
     kept, layout = ResultCache(tmp_path, {}), {"values": ("f", (3,))}
     kept.put("piece", {"values": np.arange(3.0)})
     (path,) = tmp_path.rglob("*.npz")

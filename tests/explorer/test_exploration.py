@@ -298,7 +298,7 @@ def test_every_measure_with_a_user_model_has_a_state_and_sweeps(name):
             assert "path" not in str(exploration.answer(moved).get("error", ""))
 
 
-def test_lengths_that_are_missing_are_an_error_with_the_ways_of_the_page_or_the_mean():
+def test_missing_lengths_are_an_error_for_the_page_or_the_mean():
     runs = {"A": {"q": {"a": 2.0, "b": 1.0}}}
     given = {"qrels": {"q": {"a": 1, "b": 0}}, "runs": runs, "lengths": {"a": 100}}
     answer = Exploration(**given).answer({"measure": "TBG"})

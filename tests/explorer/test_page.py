@@ -373,7 +373,7 @@ def button(page, text):
     return page.browser.find_element(By.XPATH, f"//button[.='{text}']")
 
 
-def test_one_step_is_undone_at_a_time_and_a_typed_name_does_what_the_list_does(opened):
+def test_one_step_is_undone_at_a_time(opened):
     page = opened(Exploration.of_grades(GRADES))
     seen = [page.scores()]
     assert not button(page, "Undo").is_enabled()

@@ -402,7 +402,7 @@ def operations(tmp_path_factory):
 
 @TRIALS
 @pytest.mark.parametrize("fault", ["vanishes", "denied", "full"])
-def test_a_fault_of_the_cache_is_an_error_that_names_it_or_changes_nothing(fault, seed, tmp_path, operations):
+def test_a_fault_of_the_cache_is_named_or_changes_nothing(fault, seed, tmp_path, operations):
     """The folder vanishes once; the disk denies or is full from then on. The cache is used again afterwards."""
     at, seen = random.Random(seed).randrange(operations), []
 

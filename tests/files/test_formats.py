@@ -101,7 +101,7 @@ def test_lengths_come_as_tsv_or_csv_with_or_without_header(file):
         assert read_run(file(f"1 Q0 d 1 {spelling} t\n".encode()))["score"].to_pylist() == [float(spelling)]
 
 
-def test_parquet_has_names_of_ir_measures_or_pyterrier_and_is_known_by_its_content(parquet):
+def test_parquet_is_known_by_its_content_and_has_either_names(parquet):
     for query, document, grade in (("query_id", "doc_id", "relevance"), ("qid", "docno", "label")):
         path = parquet({"more": [1, 2], grade: pa.array([1, -1], pa.int8()), document: ["a", "b"], query: ["1", "1"]})
         assert read_qrels(path).to_pydict() == {"query_id": ["1", "1"], "doc_id": ["a", "b"], "relevance": [1, -1]}
@@ -184,7 +184,7 @@ def zipped(data: bytes) -> bytes:
     return sink.getvalue()
 
 
-def test_other_packings_truncated_files_and_contents_than_the_name_says_are_errors(file, parquet):
+def test_other_packings_than_the_name_says_are_errors(file, parquet):
     """The content determines the format, even if the suffix names another."""
     for (name, pack), data in product({"bz2": bz2.compress, "xz": lzma.compress, "zip": zipped}.items(), (RUN, b"")):
         for suffix in (name, "gz", "txt"):

@@ -195,7 +195,7 @@ def test_hostile_json_has_one_error(file, text, says):
     refused(lambda: evaluate({"1": {"a": 1}}, path, ["RR"]), MalformedFile, says)
 
 
-def test_judgments_of_beir_may_have_blanks_quotes_and_decimal_grades_and_hostile_ones_have_one_error(file):
+def test_judgments_of_beir_may_have_blanks_quotes_and_decimal_grades(file):
     header = "BEIR's judgments begin with a line of their columns, separated by tabs: query-id, corpus-id"
     for text, *says in (
         (HEADER, ": empty"),

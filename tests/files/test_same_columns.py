@@ -62,7 +62,7 @@ def test_frames(side, name):
         assert f"two columns {name!r} with one meaning, and they differ: {values} in row 1" in message
 
 
-def test_texts_that_are_no_unicode_and_numbers_of_128_bits_are_compared():
+def test_texts_without_unicode_and_wide_numbers_are_compared():
     ids = ["a", "\ud800", 1]
     refused = complaint(BadRun, evaluate, QRELS, RUN.assign(doc_id=ids, docno=ids), ["AP"])
     assert "with one meaning" not in refused

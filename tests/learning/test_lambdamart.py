@@ -141,7 +141,7 @@ def trained_by_xgboost(objective, metric, learned, held):
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", ["TBG", "TBG(norm='ideal')@10", "ERR", "INST(max_rel=3)", "AP", "RBP(p=0.8,rel=2)"])
 @pytest.mark.parametrize("train", [trained_by_lightgbm, trained_by_lightgbms_train, trained_by_xgboost])
-def test_every_way_to_train_raises_the_measure_and_stops_early_by_it(train, measure):
+def test_every_way_to_train_raises_the_measure_and_stops_early(train, measure):
     learned, held = rows(queries=60), rows(seed=1, queries=60)
     objective = LambdaMART(measure, truncation_level=10, doc_length=learned[2])
     metric = EvalMeasure(measure, doc_length=[learned[2], held[2]])

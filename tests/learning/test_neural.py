@@ -59,7 +59,7 @@ EXACT = ["nDCG", "nDCG@3", "AP", "ERR", "INST(max_rel=3)", "Cascade(max_rel=3)",
 
 
 @pytest.mark.slow
-def test_padding_does_not_change_the_weights_of_measures_that_are_not_refused(tmp_path, monkeypatch):
+def test_padding_does_not_change_the_weights_of_measures(tmp_path, monkeypatch):
     """And it changes those of nearly all that are refused, except measures with lengths and costs."""
     grades, padded = lists(1)
     compared, needless = [], []

@@ -124,7 +124,7 @@ def test_a_search_in_two_processes_reads_the_default_table(steps):
     assert not any("_default_lengths" in vars(one) for one in (sent, sent[-1]))
 
 
-def test_one_query_is_enough_to_learn_from_and_few_rows_may_be_numbered():
+def test_one_query_is_enough_to_learn_from():
     rows = Rows(4, sizes=[60])
     assert trained(LIGHTGBM, rows).score(rows.X, rows.y, qid=rows.qid) > 0.9
     GroupedRanker(LIGHTGBM).fit(ROWS.X[:10], pd.Series(ROWS.y[:10], pd.RangeIndex(10, name="qid")))

@@ -477,7 +477,7 @@ def test_what_arrays_cannot_be_scored(y_true, y_score, more, error, message):
         measure_score(more.pop("measure", RBP), y_true, y_score, **more)
 
 
-def test_names_of_other_packages_and_other_orders_are_errors_that_name_ours():
+def test_names_of_other_packages_are_errors_that_name_ours():
     for name, says in {
         "groups": "measure_score has no parameter 'groups'. Write qid=. It has one value per row (not the sizes of groups).",
         "group": "no parameter 'group'. Write qid=", "query_id": "no parameter 'query_id'. Write qid=",

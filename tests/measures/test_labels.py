@@ -54,7 +54,7 @@ LABELLED = [
 
 
 @pytest.mark.parametrize("measure", LABELLED, ids=repr)
-def test_the_label_is_shown_and_kept_by_copies_and_the_text_is_canonical(measure):
+def test_the_label_is_shown_and_copied_and_the_text_canonical(measure):
     for other in (copy.copy(measure), copy.deepcopy(measure), pickle.loads(pickle.dumps(measure)), measure()):
         assert (other, str(other), repr(other)) == (measure, "mine", repr(measure))
     plain = labelled(measure, None)
@@ -75,7 +75,7 @@ def test_other_parameters_drop_the_label():
     assert str(Residual(measure=RBP(rel=1), label="mine")(measure=RBP(rel=2))) == "Residual(measure='RBP(rel=2)')"
 
 
-def test_names_have_inner_labels_and_registered_names_but_no_hashes_and_no_paths(tmp_path):
+def test_names_have_inner_labels_but_no_hashes_and_no_paths(tmp_path):
     residual = Residual(measure=CWLA(**RBP_CELL, label="RBP of users"))
     assert str(residual) == "Residual(measure='RBP of users')"
     assert repr(residual) == repr(Residual(measure=CWLA(**RBP_CELL)))
@@ -237,7 +237,7 @@ def _falling(depth=3):
 BODIES = [_falling(), "half", lambda i: i / (i + 1), lambda i: i / (i + 2)]
 
 
-def test_measures_with_other_functions_of_one_name_are_unequal_and_equal_their_copies():
+def test_measures_with_other_functions_of_one_name_are_unequal():
     measures = [_of(body) for body in BODIES]
     assert len({repr(measure) for measure in measures}) == len(set(map(hash, measures))) == 1
     assert len(set(measures)) == len(measures)

@@ -152,7 +152,7 @@ def test_a_summary_begins_with_the_full_name_once():
         assert entry(kind, name).summary.startswith(start)
 
 
-def test_ranges_of_measures_with_a_choice_of_gains_are_those_of_gains_of_0_or_more():
+def test_ranges_of_measures_with_any_gain_are_those_without_negative_gains():
     assert "Range: [0, 1], with gains of 0 or more." in help_on(declaration_of(measure_of("PrecisionWithin(T=9)")))
     infAP = entry("ir_measures", "infAP")
     assert (infAP.range, "Range" in infAP.formula) == ("[0, 1]", False)

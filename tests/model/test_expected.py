@@ -201,7 +201,7 @@ def test_by_topic_gives_parameters_to_the_inner_measure():
     assert evaluate(QRELS, RUN, [by_topic]).iloc[0, 0] == expected("RBP(rel=1,p=0.5)")
 
 
-def test_samples_do_not_depend_on_other_topics_or_the_order_of_rows():
+def test_samples_depend_on_no_other_topic_and_no_order():
     two = pd.concat([QRELS.assign(query_id="other").iloc[::-1], QRELS.iloc[[2, 0, 3, 1]]])
     runs = {"q": RUN["q"], "other": RUN["q"]}
     measure = Expected(measure="nDCG@3", samples=50)

@@ -50,7 +50,7 @@ def some_function(view, k: int):
     ("continuation", {"last_rank": lambda n: n}, "must be a function of (k): missing a required argument: 'n'."),
     ("gain", {"known_grades": [1, 2]}, "must be a function of (k), such as lambda k: …, not [1, 2]."),
 ])  # fmt: skip
-def test_a_fact_that_is_unknown_or_of_the_wrong_type_is_an_error(kind, stated, says):
+def test_an_unknown_fact_or_one_of_a_wrong_type_is_refused(kind, stated, says):
     refused(lambda: DECORATORS[kind](**stated)(some_function), BadParameter, says)
     assert "some_function" not in TABLES[kind]
 

@@ -165,7 +165,7 @@ def test_whoever_leaves_for_other_reasons_never_leaves():
 @pytest.mark.parametrize(
     ("function", "parameters", "facts"), [(own_decay, [9], {}), (own_weibull, [0.7, 20], {"gives_survival": True})]
 )
-def test_of_own_functions_it_is_not_known_whether_users_leave_unless_they_say_so(function, parameters, facts):
+def test_whether_users_leave_own_functions_must_say(function, parameters, facts):
     C = continuation(**facts)(function.function)(*parameters)
     same = {"grades": [0.5, 0], "efforts": [1, 2], "C": C}
     for A in ("etg", "avg", "effort"):

@@ -180,7 +180,7 @@ def test_time_biased_gain_of_an_unlimited_supply():
     numbers(1, 30),
     st.booleans(),
 )
-def test_the_ideals_of_time_biased_gain_and_of_parts_within_a_budget_are_exact(items, A, end, k, scale, decays):
+def test_ideals_of_time_biased_gain_and_of_budgets_are_exact(items, A, end, k, scale, decays):
     """Sorted by g/(1 − 2^(−e/h)), or by dynamic programme with a cutoff, and by g/e; compared with all orders."""
     assume(decays or (k is None and not isinstance(end, int)))
     r, efforts = map(list, zip(*items, strict=True))

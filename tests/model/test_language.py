@@ -143,7 +143,7 @@ BAD = [
 ]  # fmt: skip
 
 
-def test_unknown_names_are_told_near_ones_and_bad_parameters_what_is_allowed():
+def test_unknown_names_get_near_ones_and_parameters_their_range():
     for error, cases in ((UnknownSpec, UNKNOWN), (BadParameter, BAD)):
         for kind, text, message in cases:
             assert refused(lambda text=text, kind=kind: parse(text, kind), error) == message
@@ -200,7 +200,7 @@ def test_numbers_that_no_float_holds():
             BUILT_IN["continuation"]["prec"](huge)
 
 
-def test_long_text_is_read_up_to_ten_thousand_characters_and_shown_up_to_two_hundred():
+def test_long_text_is_cut_when_read_and_when_shown():
     assert parse("rbp(0.8)".rjust(10_000), "continuation") == rbp(0.8)
     refused(lambda: parse("rbp(0.8)".rjust(10_001), "continuation"), UnknownSpec, "cannot be read")
     refused(lambda: parse("x" * 200, "continuation"), UnknownSpec, f"in C='{'x' * 200}'.")

@@ -156,7 +156,7 @@ def test_a_share_of_the_users_is_a_share_of_the_item(listed, T, A):
     assert said.expected_effort == pytest.approx(min(T, math.fsum(e)), rel=1e-9)
 
 
-def test_more_unseen_items_than_sums_take_are_an_error_and_no_0():
+def test_more_unseen_items_than_sums_take_are_refused():
     same = {"efforts": [2, 1, 4], "unseen": 1}
     assert score([1, 0, 1], C="budget(200000)", A="items", **same) == 199_996
     assert score([1, 0, 1], C="budget(2000)", A="avg", **same) == pytest.approx(2 / 2000, rel=1e-12)

@@ -153,7 +153,7 @@ def test_what_is_no_number_for_each_rank_is_an_error(found, says, recwarn):
     assert not recwarn
 
 
-def test_shapes_of_long_lists_gains_and_efforts_that_are_wrong_are_errors():
+def test_wrong_shapes_of_long_lists_gains_and_efforts_are_errors():
     @continuation
     def first_fifty(view):
         return 0.9 + 0 * view.r[:, :50] * view.i[:, :50]
@@ -205,7 +205,7 @@ def test_what_is_no_function_of_its_input_is_an_error(decorator, first):
         refused(lambda odd=odd: decorator(odd), BadParameter, says)
 
 
-def test_inputs_may_have_notes_and_defaults_and_what_is_computed_of_them_may_be_changed():
+def test_inputs_may_have_notes_and_defaults_and_computed_values_may_change():
     @gain
     def noted(grade: Annotated[object, "grades"] = None):
         return grade

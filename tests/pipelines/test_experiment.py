@@ -51,7 +51,7 @@ def means(run, qrels=QRELS, measures=MEASURES):
     return {str(measure): value for measure, value in values.items()}
 
 
-def test_lengths_are_those_of_the_column_or_else_of_the_default_table():
+def test_lengths_are_the_column_s_or_the_default_table_s():
     given = {"names": ["plain", "column"], "validate": "error"}
     runs = [RUN.drop(columns="doc_length"), RUN.assign(doc_length=7)]
     register_lengths(WORDS)

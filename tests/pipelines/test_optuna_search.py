@@ -466,7 +466,7 @@ def test_folds_have_their_own_fronts(pipeline, reranker):
     assert reranker.k == 5
 
 
-def test_intervals_are_those_of_the_bootstrap_over_the_topics_that_a_mean_is_of(pipeline, reranker):
+def test_intervals_are_those_of_the_bootstrap_over_topics(pipeline, reranker):
     """Accuracy has no value for topics without a relevant or another document."""
     measures, counts = [TBG, nDCG @ 10, "Accuracy"], set()
     for _, row in searched(pipeline, reranker, [*measures, Cost("mrt")]).front.iterrows():
@@ -490,7 +490,7 @@ def rows_found(pipeline, results):
     return len(results)
 
 
-def test_costs_are_columns_rows_of_a_transformer_or_values_of_a_function(pipeline, reranker, clock):
+def test_costs_are_columns_rows_or_values_of_a_function(pipeline, reranker, clock):
     last = Spends(clock, 3)
     costs = [Cost("tokens"), Cost("doc_cost", label="units"), Cost(last), Cost(rows_found)]
     tuned = searched(pipeline >> last, reranker, [TBG, *costs[:3]])

@@ -141,7 +141,7 @@ def test_keys_panels_and_ticks_stand_apart():
     assert "9" not in shown
 
 
-def test_rows_that_do_not_fit_are_refused_with_a_size_that_does():
+def test_rows_that_do_not_fit_are_refused_with_a_size():
     names = [f"measure number {n}" for n in range(30)]
     words = "30 rows do not fit into 2.0 inches: "
     message = refused(lambda: figures.name_rows(axes(3.4, 2.0), range(30), names), BadParameter, words)

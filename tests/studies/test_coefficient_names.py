@@ -77,7 +77,7 @@ def test_a_coefficient_has_one_value_in_all_studies(name):
     assert [way(name) for way in ways] == pytest.approx([value] * len(ways), abs=1e-9)
 
 
-def test_weights_make_a_difference_but_errors_of_prediction_count_each_rating_once():
+def test_errors_of_prediction_count_each_rating_once_whatever_the_weights():
     for name in (*CORRELATIONS, "nrmse"):
         assert abs(expected(name) - expected(f"weighted_{name}")) > 1e-4
     assert expected("agreement", PREFERRED) != pytest.approx(expected("weighted_agreement", PREFERRED), abs=1e-4)

@@ -170,7 +170,7 @@ def test_virtual_systems():
     assert flat.headline() == "No measure and target differ between lists of the same topic."
 
 
-def test_tables_say_topic_and_document_and_have_p_values_of_one_style():
+def test_tables_say_topic_document_and_p_in_one_style():
     found = power(*systems(), MEASURES)
     tables = {
         name: rendered_table(replace(table, frame=flat(table.frame)), []) for name, table in found.tables().items()

@@ -151,7 +151,7 @@ FORCE, MOVE = " with force=True", ", or move the file away: it is not of a rep"
     ("report.html", FORCE), ("about.json", FORCE), ("tables/scores.csv", FORCE), ("manifest.json", FORCE),
     ("tables/notes.csv", MOVE), ("pictures/photo.png", MOVE),
 ])  # fmt: skip
-def test_existing_files_are_replaced_with_force_only_and_those_of_the_user_never(name, cure, tmp_path):
+def test_existing_files_are_replaced_with_force_alone(name, cure, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text('{"files": []}')
     before = content(tmp_path)
@@ -438,7 +438,7 @@ def test_a_study_in_a_notebook_shows_headline_picture_and_table():
     assert "A study" in Plain()._repr_html_(), "without findings and pictures"
 
 
-def test_a_finding_is_a_text_with_a_picture_and_the_first_the_headline():
+def test_the_first_finding_is_the_headline_and_each_has_a_picture():
     assert Hostile().headline() == Hostile().findings()[0]
     assert Plain().headline() == "A study"
     assert repr(Lines()).startswith("Two measures\nAP rises.\nWhat was found:")
@@ -451,7 +451,7 @@ def test_a_finding_is_a_text_with_a_picture_and_the_first_the_headline():
     assert _by_picture([], []) == ([], [])
 
 
-def test_each_module_of_a_study_opens_with_its_question_method_and_limits():
+def test_each_study_opens_with_its_question_method_and_limits():
     named = [getattr(studies, name) for name in dir(studies)]
     results = [one for one in named if isinstance(one, type) and issubclass(one, Study) and one is not Study]
     assert len(results) > 8
@@ -500,7 +500,7 @@ def test_lines_have_labels_and_bands_and_texts_belong(ax):
     assert [one["name"] for one in found["series"]] == names
 
 
-def test_values_have_the_unit_of_the_axis_and_names_of_rows_and_columns(ax):
+def test_values_have_the_unit_of_the_axis(ax):
     ax.plot([0.01, 0.025, 1.0, 2.0], [0, 1, 2, 3])
     ax.set_xlabel("kept\n(%)")
     ax.fmt_xdata = lambda x: "all" if x == 2 else f"{100 * x:g}"

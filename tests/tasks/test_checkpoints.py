@@ -97,7 +97,7 @@ def test_fingerprints_tell_contents_apart():
             fingerprint(value)
 
 
-def test_unwritable_folders_and_numbers_of_jobs_are_named_before_anything_is_computed(tmp_path):
+def test_unwritable_folders_and_wrong_jobs_are_named_before_computing(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     refused(lambda: Pieces({"input": 1}, file), BadParameter, "cache_dir='", "file' cannot be written")

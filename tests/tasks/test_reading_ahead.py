@@ -7,7 +7,7 @@ import pytest
 from pyterrier_cwla.tasks.parallel import ahead
 
 
-def test_next_item_is_computed_while_an_item_is_used_and_no_other():
+def test_only_the_next_item_is_computed_while_one_is_used():
     computed, second = [], Event()
 
     def items():

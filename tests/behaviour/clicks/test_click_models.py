@@ -431,7 +431,7 @@ def test_grades_that_are_never_clicked_or_with_nothing_below_are_named():
 
 
 @pytest.mark.slow
-def test_gaps_are_refused_or_mean_what_the_caller_says_and_cut_sessions_are_left_out():
+def test_gaps_are_refused_or_explained_and_cut_sessions_left_out():
     log_ = small(gap=True)
     refused(lambda: dbn_from_clicks(log_), BadLog, "gaps='passed'", "above rank 4 of session")
     closed = InteractionLog.of(log_.rows.assign(rank=log_.rows.groupby("session").cumcount() + 1))

@@ -52,7 +52,7 @@ def logs(draw):
 
 @pytest.mark.slow
 @given(logs(), st.sampled_from(["x.parquet", "x.csv", "x.tsv", "x.csv.gz", "x.tsv.gz", "x.csv.zst"]))
-def test_valid_logs_are_sorted_with_one_type_per_column_and_come_back_from_files(tmp_path_factory, rows, name):
+def test_valid_logs_are_sorted_typed_and_come_back_from_files(tmp_path_factory, rows, name):
     log, path = InteractionLog.of(rows), tmp_path_factory.mktemp("logs") / name
     log.save(path)
     pd.testing.assert_frame_equal(InteractionLog.read(path).rows, log.rows)
@@ -392,7 +392,7 @@ def test_what_is_no_file_of_a_log_says_so(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_the_study_s_log_has_every_impression_every_opened_document_and_the_rates_of_its_tables(data):
+def test_the_study_s_log_has_all_impressions_documents_and_rates(data):
     log = chiir24_log(data / "chiir24-satisfaction")
     rows = log.rows
     assert (len(rows), len(log.users), len(log.sessions), rows["clicked"].sum()) == (21_765, 165, 1_366, 5_764)

@@ -501,7 +501,7 @@ def title(ax):
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["gain", "time", "items", "score"])
 @pytest.mark.parametrize("qid", [None, "3"])
-def test_pictures_of_runs_have_the_quantiles_and_the_mean_of_all_users(found, what, qid):
+def test_pictures_of_runs_have_quantiles_and_mean_of_users(found, what, qid):
     ax = found.plot(what, qid=qid)
     means = {run: found.users(qid, run)[what].mean() for run in "abc"}
     order = sorted(means, key=means.get, reverse=what in ("gain", "score"))

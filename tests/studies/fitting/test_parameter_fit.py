@@ -335,7 +335,7 @@ def test_what_does_not_go_together_is_an_error(given, says):
     refused(lambda: quick(given.pop("template"), given.pop("ranges"), made(), **given), says, BadParameter)
 
 
-def test_constant_ratings_or_scores_are_an_error_unless_all_prefer_the_first():
+def test_constant_ratings_or_scores_are_an_error():
     constant = "CWLA(C='rbp($p)',A='erg',max_rel=2,gain='table({1:0,2:0})')"
     for p in ([0.2, 0.5], (0.2, 0.5)):
         refused(partial(quick, constant, {"p": p}, made()), "the scores are constant", BadParameter)

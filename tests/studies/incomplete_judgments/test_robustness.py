@@ -195,7 +195,7 @@ def test_intervals_hold_the_estimate_and_differences_are_paired(study):
     assert ((accurate.low <= accurate.difference) & (accurate.difference <= accurate.high)).all()
 
 
-def test_measures_that_see_all_are_found_above_others_and_equal_ones_are_not():
+def test_measures_that_see_all_are_found_above_others():
     """NumRet ignores judgments, so its order is constant; a random measure has a random order."""
     qrels, runs = generated(3, queries=20, runs=12, judged=80)
     runs = {n: {q: dict(list(s.items())[: 40 - i]) for q, s in r.items()} for i, (n, r) in enumerate(runs.items())}

@@ -64,7 +64,7 @@ def sakai(z, resamples, alpha):
     return p, abs(np.mean(w[resamples[b]]))
 
 
-def test_tests_of_pairs_are_those_of_compare_also_where_t_is_infinite():
+def test_tests_of_pairs_are_those_of_compare():
     values = scores()
     found = pairs_tested(values, 0.05, 500, 3)
     for number, (i, j) in enumerate(combinations(range(6), 2)):
@@ -81,7 +81,7 @@ def test_tests_of_pairs_are_those_of_compare_also_where_t_is_infinite():
 
 
 @pytest.mark.slow
-def test_the_bootstrap_test_is_sakais_algorithm_in_pieces_and_in_any_unit(monkeypatch):
+def test_the_bootstrap_test_is_sakais_algorithm_in_any_unit(monkeypatch):
     values, resamples, alpha = scores(queries=15), 300, 0.1
     z = np.array([values[i] - values[j] for i, j in combinations(range(5), 2)])
     drawn = [np.repeat(np.arange(15), times.astype(int)) for times in times_drawn(15, resamples, 7).T]

@@ -166,7 +166,7 @@ def test_the_fingerprint_tells_all_apart_that_measures_read(what, one, other):
     assert prints[0] == prints[1] != prints[2]
 
 
-def test_a_study_says_what_was_rated_and_ratings_of_one_list_are_in_one_fold():
+def test_ratings_of_one_list_are_in_one_fold():
     ratings = frame(query_id=list("1234"), rating=[1, 2, 3, 4], user=list("xxyy"), n=[1, 1, 2, 3])
     rated = Rated.lists(QRELS, RUN, ratings)
     assert what_was_rated(rated.about(weighted=True)) == "4 rated lists of 2 users, weighted by n"
@@ -334,7 +334,7 @@ def test_users_who_labelled_the_same_pairs():
     assert preferences(each_once).unit == "rating"  # nobody labelled two pairs
 
 
-def test_properties_of_pairs_are_kept_also_as_categories_and_those_of_labels_are_not():
+def test_properties_of_pairs_are_kept_and_those_of_labels_are_not():
     table = labels(each=2, pairs=5).assign(topic=list("abcde") * 2, seconds=range(10), note=[None, *"bcde"] * 2)
     rated = preferences(table)
     assert rated.table["topic"].tolist() == list("abcde")

@@ -196,7 +196,7 @@ def test_pearson_s_difference_is_williams_test_for_independent_ratings(found):
     assert over_users.table.loc["ERR@5", "pearson_difference_p"] != found.table.loc["ERR@5", "pearson_difference_p"]
 
 
-def test_the_baseline_is_not_compared_with_itself_and_corrections_are_for_all_others(found):
+def test_corrections_are_for_all_runs_but_the_baseline(found):
     assert found.table.loc["nDCG@5", [c for c in found.table if "difference" in c]].isna().all()
     assert found.table["compared_with"].fillna("").tolist() == ["nDCG@5", "nDCG@5", ""]
     assert found.marks()["nDCG@5"] == "a"

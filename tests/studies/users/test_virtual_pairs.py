@@ -83,7 +83,7 @@ def test_repetitions_come_to_the_limit_as_the_loops_do():
     assert counts == pytest.approx(np.full(6, 10_000), abs=500)
 
 
-def test_levels_of_queries_do_not_matter_and_single_configurations_are_left_out():
+def test_levels_of_queries_do_not_matter():
     """Some queries score higher and get fewer clicks, so the correlation over all configurations has the wrong sign."""
     values = made(2, queries=60)
     row = virtual_systems(values, "clicks", measures=["ERR"]).table.iloc[0]
