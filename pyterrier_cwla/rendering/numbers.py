@@ -45,8 +45,8 @@ def p_value(p: float, name: str = "", digits: int | None = None) -> str:
 
     It has three decimals, or for levels of significance up to `digits` significant digits.
 
-    >>> p_value(0.0004), p_value(0.05), p_value(0.0004, "p"), p_value(0.05, "p")
-    ('<.001', '.050', 'p < .001', 'p = .050')
+    >>> p_value(0.0004), p_value(0.001), p_value(0.0004, "p"), p_value(0.05, "p")
+    ('<.001', '.001', 'p < .001', 'p = .050')
     >>> p_value(0.05, digits=6), p_value(1 / 3000, digits=2)
     ('.05', '.00033')
     """

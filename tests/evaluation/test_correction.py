@@ -25,26 +25,28 @@ def scores(seed=1, n=12, N=40, rows=3):
     return 0.4 * everywhere[:, :n] + rng.normal(size=(rows, n)) / 3 + 0.2, everywhere[:, :n], everywhere
 
 
-def by_loop(h, m, everywhere, these):
-    """Return λ, estimate and error of one row, from sums."""
+def by_loop(h, m, everywhere, these, lam=None):
+    """Return λ, estimate and error of one row, from sums; λ may be given."""
     n, N = len(h), len(everywhere)
     mean_h, mean_m, mean_all = sum(h) / n, sum(m) / n, sum(everywhere) / N
-    lam = sum((a - mean_h) * (b - mean_m) for a, b in zip(h, m)) / sum((b - mean_m) ** 2 for b in m)
+    fitted = sum((a - mean_h) * (b - mean_m) for a, b in zip(h, m)) / sum((b - mean_m) ** 2 for b in m)
+    shift = (mean_all - mean_m) ** 2 / sum((b - mean_m) ** 2 for b in m) if lam is None else 0
+    lam = fitted if lam is None else lam
     d = [a - lam * b for a, b in zip(h, m)]
     s2 = sum((one - sum(d) / n) ** 2 for one in d) / (n - 2)
-    shift = (mean_all - mean_m) ** 2 / sum((b - mean_m) ** 2 for b in m)
     variance = s2 * (1 / n - (1 / N if these else 0) + shift)
     if not these:
         variance += lam**2 * sum((b - mean_all) ** 2 for b in everywhere) / (N - 1) / N
+        variance += 2 * lam * sum((a - sum(d) / n) * (b - mean_m) for a, b in zip(d, m)) / n / N
     return lam, mean_h + lam * (mean_all - mean_m), math.sqrt(variance)
 
 
 def test_estimates_are_those_of_plain_sums_and_of_prediction_powered_inference():
     """Weights stand for probabilities of being sampled: a topic that was chosen with half of it counts as two."""
     h, m, everywhere = scores()
-    for these in (False, True):
-        found = estimated(h, m, everywhere, these=these)
-        wanted = np.array([by_loop(*(one.tolist() for one in row), these) for row in zip(h, m, everywhere)])
+    for these, lam in product((False, True), (None, 0.7)):
+        found = estimated(h, m, everywhere, these=these, weight=lam)
+        wanted = np.array([by_loop(*(one.tolist() for one in row), these, lam) for row in zip(h, m, everywhere)])
         assert np.column_stack([found.weight, found.mean, found.error]) == pytest.approx(wanted, rel=1e-12)
     share = np.array([2.0] + [1.0] * 11) / 13
     twice = np.column_stack([h[:, :1], h]), np.column_stack([m[:, :1], m])

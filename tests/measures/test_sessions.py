@@ -106,6 +106,8 @@ def test_session_dcg_is_the_double_sum(log, b, bq, k):
     found = evaluate_sessions(*log, [sDCG(b=b, bq=bq, cutoff=k), nsDCG(b=b, bq=bq, cutoff=k)])
     slow = [(slow_sdcg(lists, b, bq, k), slow_nsdcg(lists, judged, b, bq, k)) for lists, judged in lists_of(*log)]
     assert found.to_numpy() == pytest.approx(np.array(slow), abs=1e-10)
+    by_default = evaluate_sessions(*log, [sDCG])[str(sDCG)]
+    assert by_default.tolist() == pytest.approx([slow_sdcg(lists) for lists, _ in lists_of(*log)], abs=1e-10)
 
 
 @pytest.mark.slow
