@@ -39,7 +39,6 @@ class JudgedPairs:
 
     def __init__(self, judgments: Judgments, rows: Array) -> None:
         self.judgments, self.salt, self.rows = judgments, judgments.pair_keys.salt, rows
-        self.grade = judgments.columns.value[rows]
         self.keys = judgments.pair_keys.keys[rows]
         self._last_filter: tuple[Array, Array, np.uint64] | None = None  # queries, mask and shift
 
