@@ -337,6 +337,13 @@ class Rows:
         ordered[places] = values[rows]
         return ordered
 
+    def of_query(self, query: int) -> Array:
+        """Return the rows of a judged query in rank order, by its number; none if the run does not answer it."""
+        group = np.flatnonzero(self.query == query)
+        place = ranges(self.starts[group], self.ends[group])
+        self.sort_ties(place)
+        return self.rows_at(place)
+
     @property
     def tied(self) -> Array:
         """Whether each row, in rank order, has the score (as float32) of the row above it in its ranking."""

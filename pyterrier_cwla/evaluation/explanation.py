@@ -940,10 +940,9 @@ def explain_run(
     metric = _followed(own, of_intent or judgments)
     number = _number(judgments, query)
     whole = judgments.rows(run)
-    segment = np.flatnonzero(whole.query == number)
-    if not len(segment):
+    order = whole.of_query(number)
+    if not len(order):
         raise BadParameter(f"{name} has no documents for query {query!r}.")
-    order = whole.in_rank_order(np.arange(len(whole.columns)))[whole.starts[segment[0]] : whole.ends[segment[0]]]
     names = whole.columns.doc_id.take(order).to_pylist()
     # Other queries may have documents without a length or cost, which only a mean over the run needs.
     rows = whole if needs_of(own).mean_of else judgments.rows(whole.columns.taken(order))

@@ -14,11 +14,10 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned
-from ..data.columns import Array, Columns, Floats, run_columns
+from ..data.columns import Columns, Floats, run_columns
 from ..data.document_tables import documents
 from ..data.lengths import Costs, Lengths
 from ..data.resources import without_files
-from ..data.rows import Rows
 from ..errors import BadParameter, CWLAError, CWLAWarning, MissingCost, MissingLength, near, some
 from ..errors.sanitise import harmless
 from ..evaluation.explanation import ExplainedPair, Explanation, explain
@@ -484,7 +483,7 @@ class Exploration:
         judged_rows = self.judgments.columns.taken(np.flatnonzero(self.judgments.row_query == number))
         grades = dict(zip(judged_rows.doc_id.to_pylist(), judged_rows.value.tolist(), strict=True))
         columns = {name: rows.columns for name, rows in self.rows.items()}
-        orders = {name: _in_rank_order(rows, number) for name, rows in self.rows.items()}
+        orders = {name: rows.of_query(number) for name, rows in self.rows.items()}
         self._last = Topic(qid, grades, columns, orders, self.texts, self.queries.get(qid, ""), highest=self.highest)
         return self._last
 
@@ -494,12 +493,6 @@ class Exploration:
         """Return the columns of a run; lengths that are given come before those of the run."""
         columns = run if isinstance(run, Columns) else run_columns(run)
         return columns if self.lengths is None else replace(columns, doc_length=None)
-
-
-def _in_rank_order(rows: Rows, number: int) -> Array:
-    """Return the rows of a query of a run in rank order."""
-    group = np.flatnonzero(rows.query == number)[0]
-    return rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[group] : rows.ends[group]]
 
 
 def _is_current(metric: Metric) -> bool:
