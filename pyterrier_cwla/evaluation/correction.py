@@ -377,7 +377,7 @@ def _shares(sampled: Any, topics: list[str]) -> Array | None:
     if not isinstance(sampled, Mapping | pd.Series):
         raise BadParameter("must be a dict, Series or DataFrame of probabilities by query id.", sampled=sampled)
     known = {str(topic): chance for topic, chance in sampled.items()}
-    chances = pd.to_numeric(pd.Series([known.get(topic) for topic in topics], topics, object), errors="coerce")
+    chances = pd.to_numeric(pd.Series([known.get(topic) for topic in topics], topics), errors="coerce")
     for topic in chances.index[~chances.between(0, 1, inclusive="right")]:
         raise BadParameter(f"topic {topic!r} needs a probability above 0, at most 1.", sampled=known.get(topic))
     weights = 1 / chances.to_numpy(float)

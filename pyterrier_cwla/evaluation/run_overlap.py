@@ -183,8 +183,8 @@ def _of_rows(rows: Rows, codes: Array, documents: int, depth: int | None) -> _Ra
 
 def _overlap(one: _RankedPairs, other: _RankedPairs, p: float) -> dict[str, Array]:
     """Return the overlap of each query, in the notation of Webber et al.; 0 for queries of one run only."""
-    at = np.minimum(np.searchsorted(other.pair, one.pair), max(len(other.pair) - 1, 0))
-    common = np.flatnonzero(other.pair[at] == one.pair) if len(other.pair) else np.zeros(0, np.int64)
+    at = np.minimum(np.searchsorted(other.pair, one.pair), len(other.pair) - 1)
+    common = np.flatnonzero(other.pair[at] == one.pair)
     query = one.pair[common] // one.documents
     entry = np.maximum(one.rank[common], other.rank[at[common]])
     s, l = np.minimum(one.n, other.n), np.maximum(one.n, other.n)

@@ -164,7 +164,7 @@ def _tables(source: RunFiles, extras: Collection[str]) -> Generator[tuple[RunPar
                 yield part, table
 
 
-def scores_of(source: RunFiles, evaluator: CWLAEvaluator, progress: bool = False) -> Iterator[Scored]:
+def scores_of(source: RunFiles, evaluator: CWLAEvaluator, progress: bool) -> Iterator[Scored]:
     """Yield the scores of the judged queries of a source as they are ready; unanswered queries come at the end.
 
     Raises
@@ -215,7 +215,7 @@ def _of_complete_queries(source: RunFiles, evaluator: CWLAEvaluator, progress: b
                 held.append(in_words(table.slice(0, begin)))
             if last >= begin:  # another query begins in this table
                 yield from [joined(held)] if held else []
-                yield from [table.slice(begin, last - begin)] if last > begin else []
+                yield table.slice(begin, last - begin)
                 held = [in_words(table.slice(last))]
             before[part.path] += len(table)
             done(len(table))

@@ -433,7 +433,7 @@ def reading_points(words: Array, seconds: Array, duplicate: Array, views: int = 
     >>> reading_points([100, 200, 300], [8, 10, 12], [False, False, False], views=3).to_dict("records")
     [{'words': 200.0, 'seconds': 10.0, 'views': 3, 'duplicate': False}]
     """
-    words, seconds, duplicate = np.asarray(words, float), np.asarray(seconds, float), np.asarray(duplicate, bool)
+    words, seconds, duplicate = map(np.asarray, (words, seconds, duplicate))
     parts = []
     for kind in (False, True):
         mine = np.flatnonzero((duplicate == kind) & ~np.isnan(words) & ~np.isnan(seconds))
@@ -793,7 +793,7 @@ def fit(stays: Stays, shape: str = "exponential") -> StayDistribution:
 
     check_shape(shape)
     h = half_life(stays)
-    start = h if np.isfinite(h) else float(np.mean(stays.lower) + 1) if len(stays) else np.nan
+    start = h if np.isfinite(h) else float(np.mean(stays.lower) + 1)
     if shape == "exponential":
         parameters: tuple[float, ...] = (h / math.log(2),)
     elif shape in UNDEFINED_AT_0 and stays.at_once.any():
