@@ -92,6 +92,10 @@ def test_a_second_call_computes_nothing_and_says_the_same(computes):
     frames["two"] = frames["two"].assign(score=[2.0, 1.0, 3.0])
     assert computes(runs=frames) == [3]
     assert computes(runs=frames, check=False) == [3, 3]
+    frames["two"].loc[0, "score"] = np.nan
+    refused(lambda: scored(runs=frames), "two: ")
+    with pytest.warns(UserWarning, match=": run has '9'"):
+        scored(runs={"run": {"9": {"d1": 1.0}}})
     frame = pd.read_parquet("runs/c.parquet")
     for sign in (1, -1):  # the file is known by its content
         runs = [frame.assign(run="x", score=sign * frame["score"]), frame.assign(run="y", score=-frame["score"])]
@@ -116,10 +120,10 @@ def test_only_what_is_new_or_changed_is_computed(computes, monkeypatch, prints):
     assert computes() == []
     monkeypatch.setattr("pyterrier_cwla.tasks.result_cache.__version__", "0.0.1")
     assert computes() == [3, 3, 3]
-    for words in (100, 200):  # the text of a measure contains only the name of its table
+    for words, computed in ((100, 3), (100, 0), (200, 3)):  # the text of a measure has only the name of its table
         Path("words.tsv").write_text("".join(f"d{d}\t{words + d}\n" for d in range(100)))
         os.utime("words.tsv", (words, words))
-        assert computes(measures=["TBG(lengths='words.tsv')"]) == [1, 1, 1]
+        assert computes(measures=["TBG(lengths='words.tsv')"]) == [1] * computed
     Path("other.txt").write_text("9 Q0 d1 1 1 x\n")
     for _ in range(2):  # a run with no query in common is not cached
         with pytest.warns(UserWarning, match="no query in common"):

@@ -4,6 +4,7 @@ import gzip
 import os
 import subprocess
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -264,8 +265,8 @@ def test_names_of_runs(tmp_path):
         assert [*evaluate(qrels, runs, ["AP"]).index] == names
     again = _write(ROWS.assign(run="theirs"), tmp_path / "two.parquet")
     says = "'theirs' (in ", "one.parquet and ", "two.parquet): ", " folder ", " ends in .parquet"
-    for runs in (tmp_path, [one, again]):
-        refused(partial(evaluate, qrels, runs, ["AP"]), BadRun, *says)
+    for runs, cache_dir in product((tmp_path, [one, again]), (None, path.parent / "kept")):
+        refused(partial(evaluate, qrels, runs, ["AP"], cache_dir=cache_dir), BadRun, *says)
 
 
 @pytest.mark.slow
@@ -287,6 +288,14 @@ def test_other_types_of_numbers_are_read_or_named(tmp_path, small, rows):
     _write(ROWS.assign(doc_length=None, duplicate_of=None), path, 2)
     same(evaluate(qrels, {"run": path}, ["AP"]), evaluate(qrels, ROWS, ["AP"]))
     refused(lambda: evaluate(qrels, path, ["TBG"]), MissingLength, "the lengths of documents are needed")
+
+
+@pytest.mark.parametrize("by_query", [False, True])
+def test_reading_large_files_shows_its_progress(tmp_path, small, monkeypatch, capsys, by_query):
+    small(2)
+    monkeypatch.setattr("pyterrier_cwla.tasks.progress._DELAY", 0)
+    evaluate({"q": {"a": 1}}, _write(ROWS, tmp_path / "x.parquet", 2), ["AP"], by_query, progress=True)
+    assert "evaluating" in capsys.readouterr().err
 
 
 MEANS = ["TBG(missing='mean')", "AP"]
