@@ -118,7 +118,7 @@ def test_tables_and_plots_have_the_form_of_those_of_compare():
     """Bars of differences are drawn at their own place: a difference with its own weight is not that of the scores."""
     people, machine, runs = collection()
     found = corrected(people, machine, runs, ["nDCG@5", "RR"])
-    assert found.runs == ["one", "two", "three"]
+    assert (found.runs, found.about["test"]) == (["one", "two", "three"], "corrected")
     named = {"score_low", "difference_high", "p_corrected", "p_corrected_corrected", "topics", "topics_of_difference"}
     assert named <= {*found.table}
     text = str(found)
@@ -198,6 +198,7 @@ def test_settings_that_are_refused():
     people, machine, runs = collection()
     few = {topic: people[topic] for topic in "012"}
     other = {**people, "unknown": people["0"]}
+    refused(lambda: corrected({}, machine, runs, ["RR"]), BadJudgments, "the judgments are empty")
     refused(lambda: corrected(few, machine, runs, ["RR"]), BadJudgments, "at least 4")
     refused(lambda: corrected(other, machine, runs, ["RR"]), BadJudgments, "'unknown'", "the machine did not")
     refused(lambda: corrected(people, machine, runs, ["NumRet"]), BadParameter, "NumRet", "means over topics")

@@ -170,7 +170,7 @@ def test_a_million_ranks_take_memory_for_a_million_ranks():
 
 
 @pytest.mark.slow
-def test_notebooks_show_ten_ranks_units_and_the_picture():
+def test_notebooks_show_ten_ranks_units_and_the_picture(monkeypatch):
     gains = explain_gains([1] * 300, C="rbp(0.5)", A="erg")
     assert "… 280 more" in str(gains)
     assert "A: value for users who leave here" in str(gains)
@@ -194,6 +194,9 @@ def test_notebooks_show_ten_ranks_units_and_the_picture():
     assert "expected effort of a user, in seconds" in repr(explain(QRELS, RUN, "1", TBG(lengths=LENGTHS)(end="stop")))
     assert "time before the rank (seconds)" in shown
     assert "a user gains" in shown  # without unseen=, nobody knows how long users stay
+    for width, beyond in ((40, "2.5600 0.2048"), (100, "2.5600 0.5120 0.2048")):  # without and with W
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert f"beyond {beyond}" in " ".join(str(explain_gains([1, 0, 1], C="rbp(0.8)", A="erg")).split())
 
 
 def test_errors():
@@ -590,13 +593,14 @@ def test_stops_of_a_mixture_are_the_mean_of_its_classes(depth):
     assert deepest == (depth or 30)
 
 
-def test_stops_by_hand_of_answered_queries():
+def test_stops_by_hand_of_answered_queries(tmp_path):
     """With end=3, everybody leaves at the end; of U-measure, some leave before the first document."""
+    (tmp_path / "qrels").write_text("q 0 a 1\nlost 0 a 1\n")
     for measure, depth, shares in (
         ("CWLA(C='rbp(0.5)',A='erg',max_rel=1,end=3)", 5, [0, 0.5, 0.25, 0.25, 0, 0, 0]),
         ("UMeasure(T=4,max_rel=1,effort='unit')", 4, [0.25, 0.25, 0.25, 0.25, 0, 0]),
     ):
-        found = stop_distribution({"q": {"a": 1}, "lost": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, measure, depth=depth)
+        found = stop_distribution(tmp_path / "qrels", {"q": {"a": 2.0, "b": 1.0}}, measure, depth=depth)
         assert found.index.tolist() == ["q"]
         assert found.loc["q"].tolist() == pytest.approx(shares)
 
