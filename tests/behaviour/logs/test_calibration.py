@@ -19,7 +19,7 @@ from pyterrier_cwla.behaviour import simulated_log
 from pyterrier_cwla.behaviour.logs import estimators
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate, progress
-from pyterrier_cwla.behaviour.logs.estimators import SHAPES, line, reading_points
+from pyterrier_cwla.behaviour.logs.estimators import SHAPES, line, line_sums, reading_points
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 from pyterrier_cwla.measures import calibrations as calibration_files
@@ -229,6 +229,7 @@ def test_no_reading_time_is_negative():
         sums = np.array([[80], [words.sum()], [seconds.sum()], [words @ words], [words @ seconds]])
         expected, _ = nnls(np.c_[words, np.ones(80)], seconds)
         assert np.ravel(line(sums)) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert np.isnan(line(line_sums(np.zeros(7, int), 1, np.full(7, 700.7), np.arange(7.0)))).all()  # equal lengths
     falling = (60 - SMALL.rows["words"] / 100).clip(lower=1).where(SMALL.rows["clicked"])
     found = calibrate(SMALL.rows.assign(document_seconds=falling), shapes=(), resamples=50)
     assert found["seconds_per_word"].value == 0
@@ -397,7 +398,8 @@ def test_without_lengths_reading_takes_the_mean_time_of_first_views():
 def test_what_a_log_lacks_is_absent_and_has_to_be_given(columns, lacking, why):
     found = without(*columns)
     assert [name for name in TBG_PARAMETERS if name not in found.parameters()] == lacking
-    refused(found.measure, BadParameter, f"lacks {lacking[0]} ", why, f"calibration.measure({lacking[0]}=")
+    says = refused(found.measure, BadParameter, f"lacks {lacking[0]} ", why, f"calibration.measure({lacking[0]}=")
+    assert "…" not in says
     refused(lambda: found[lacking[0]], BadParameter, why)
     given = {name: TABLE_1[name] / 2 for name in lacking}
     assert found.measure(**given).params.items() >= given.items()
@@ -707,6 +709,7 @@ def test_the_three_pictures_show_their_data():
         title = loaded.plot_progress(SMALL, Figure().subplots(), by=by).get_title(loc="left")
         assert "48 sessions" in title
     refused(lambda: loaded.plot_progress(SMALL, by="topics"), BadParameter, "no by='topics'")
+    assert loaded.plot_progress(generated_log(1, users=5, sessions=1), Figure().subplots()).lines
 
 
 @pytest.mark.slow

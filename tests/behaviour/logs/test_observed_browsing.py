@@ -73,6 +73,7 @@ def test_from_last_clicks_against_loops():
     last = [max(ranks) for ranks in clicked if ranks]
     assert rows_of(found) == by_loops(last, [False] * len(last))
     assert found.sessions == len(last)
+    assert repr(found).startswith("C(i) from ")
     assert f"{60 - len(last)} of 60 sessions are excluded: they have no clicks" in " ".join(found.notes)
     assert "too low" in found.notes[0]
     assert found.table["C"].iloc[-1] == 0

@@ -182,6 +182,7 @@ def one(log, **asked):
 @pytest.mark.parametrize(("items", "cut_off", "asked", "expected"), [
     (ITEMS, False, dict(until="end"), (90, 95, 0, np.inf)),  # at the last item or click
     (ITEMS, False, dict(until="click", min_clicks=1), (80, 80, 5, np.inf)),
+    ((*ITEMS, (False, 95 + 1e-9, None)), False, dict(until="end"), (95, 95, 0, np.inf)),  # a rounding error
     (ITEMS[:4], False, dict(until="end"), (73, 90, 0, np.inf)),
     ((*ITEMS[:3], (True, 80.0, None)), False, dict(until="end"), (80, 80, 0, np.inf)),
     ((*ITEMS[:4], (False, None, None)), False, dict(min_clicks=1), (73, 90, 0, np.inf)),

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, CWLAError, register_lengths
+from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.behaviour.simulation.expectations import prefer, progress, times_to_ranks
 from pyterrier_cwla.errors import BadParameter, MissingLength
 from pyterrier_cwla.rendering.figures import system_looks
@@ -174,6 +175,13 @@ def test_one_query_has_no_interval():
     assert found.first.value == 1
     assert math.isnan(found.first.low)
     assert "nan" not in str(found)
+
+
+def test_bars_show_the_progress_of_simulations(monkeypatch, capsys):
+    monkeypatch.setattr("pyterrier_cwla.tasks.progress._DELAY", 0)
+    for simulated in (partial(simulate, ONE, ONE), partial(prefer, ONE, {"A": ONE, "B": ONE})):
+        simulated("RR", users=2)
+        assert "simulating" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("runs, more, message", [

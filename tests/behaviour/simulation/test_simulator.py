@@ -14,7 +14,7 @@ from pyterrier_cwla import CWLA, TBG, continuation, evaluate
 from pyterrier_cwla.behaviour.simulation.expectations import expected_saves, expected_stops
 from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
 from pyterrier_cwla.behaviour.simulation.user_paths import BLOCK, Luck, Task, reading_of
-from pyterrier_cwla.errors import BadParameter, MissingLength
+from pyterrier_cwla.errors import BadLog, BadParameter, MissingLength
 from pyterrier_cwla.evaluation import stop_distribution
 from pyterrier_cwla.model.language import TABLES
 from tests.support.generated import collection
@@ -273,7 +273,7 @@ def test_the_ideal_normaliser_scales_users_too():
 @pytest.mark.parametrize("end", ["open", "stop"])
 def test_every_measure_with_clicks_against_users_in_loops(C, A, end):
     """Each user's V is the metric's C on the gains and efforts of this user."""
-    qrels, run, words = one_ranking(n=7)
+    qrels, run, words = one_ranking(n=20)
     columns = ["query_id", "doc_id", "score", "doc_length"]
     frame = pd.DataFrame([("q", d, s, words[d]) for d, s in run["q"].items()], columns=columns)
     measure = CWLA(C=C, A=A, gain="clicksave", effort="time", max_rel=1, unseen=9, end=end)
@@ -281,7 +281,7 @@ def test_every_measure_with_clicks_against_users_in_loops(C, A, end):
     (course,) = task.models[0].courses("q", task.reading)
     ((_, luck),) = task.blocks("q")
     values, _, _ = course.outcome(luck)
-    _, saved, read = course.habits.actions(luck.draws(7, np.arange(64)), task.reading)
+    _, saved, read = course.habits.actions(luck.draws(20, np.arange(64)), task.reading)
     for user in range(64):
         r = saved[user].astype(float)
         e = (course.habits.summary + read[user]).astype(float)
@@ -481,6 +481,7 @@ def test_time_limits_cut_sessions_off_and_slow_users_see_less():
 def test_a_log_needs_clicks_and_seconds():
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
     refused(lambda: simulated_log(qrels, run, "RR"), BadParameter, "a log needs clicks and seconds")
+    refused(lambda: simulated_log(qrels, {"p": run["q"]}, TBG(lengths={"a": 5})), BadLog, "the log is empty")
     logged = partial(simulated_log, qrels, run, TBG(lengths={"a": 5}), users=2)
     for speeds in ([1.0], [0.0, 1.0]):
         refused(partial(logged, speeds=speeds), BadParameter, "speeds= must be a factor")
