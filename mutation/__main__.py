@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MPLBACKEND="Agg", PYTERRIER_CWLA_DATA="/nonexistent")
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MPLBACKEND="Agg")
 
 import argparse
 import importlib
@@ -24,7 +24,7 @@ from typing import Any
 
 from . import report
 from .mutants import applied, drawn
-from .trial import PACKAGE, Choice, Named, Outcome, Test, forked, measured, prepare, tried
+from .trial import PACKAGE, Choice, Named, Outcome, Test, forked, measured, passed, prepare, tried
 
 PACKAGES = ("data", "model", "measures", "evaluation", "learning", "behaviour", "studies", "files", "rendering/numbers")
 WITHOUT = re.compile("_plots$|report$|introspection$|cluster$")  # pictures and pages; tests in other processes
@@ -64,8 +64,9 @@ def main() -> None:
         some = [mutant for mutant in present if report.is_open(known[mutant.text])]
         if asked.again:
             names = {m.text: known[m.text]["by"] for m in present if known[m.text]["outcome"] != "survived"}
-            names = {text: name if Path(name.split("::")[0]).is_file() else "" for text, name in names.items()}
-            files = sorted({name.split("::")[0] for name in names.values() if name})
+            passing = passed({*names.values()})
+            names = {text: name if name in passing else "" for text, name in names.items()}
+            files = sorted({name.split("::")[0] for name in passing})
             named = [mutant for mutant in present if mutant.text in names]
             tried(named, files, Named(names), asked.jobs, record)
             now = read()
@@ -74,6 +75,7 @@ def main() -> None:
         parts = [part for _, part, _ in forked(modules, asked.jobs, lambda name: drawn(PACKAGE, name, asked.draw))]
         rounds = chain.from_iterable(zip_longest(*parts))  # so that a run that is stopped has tried all modules evenly
         some = [mutant for mutant in rounds if mutant and mutant.text not in known]
+    os.environ["PYTERRIER_CWLA_DATA"] = "/nonexistent"  # real data take long; some named tests need them
     print(f"{len(some)} mutants to try with all tests of their lines", flush=True)
     if some:
         tests = map(str, sorted(Path("tests").rglob("test_*.py")))
