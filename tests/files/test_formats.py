@@ -273,6 +273,11 @@ def test_the_tag_of_a_run_is_the_rest_of_the_line(pack, block, file, monkeypatch
     assert evaluate(qrels, path, ["AP", "RR"]).to_numpy().tolist() == expected_scores.to_numpy().tolist()
 
 
+def test_files_with_commas_name_how_to_read_them(file):
+    for read, line in ((read_run, b"query_id,doc_id,score"), (read_qrels, b"301,0,FT911-3,1")):
+        assert "pass pandas.read_csv(path, dtype=" in complaint(read, file(line + b"\n", "file.csv")).lower()
+
+
 def test_swapped_files_and_frames_are_noticed(file, parquet, cli, monkeypatch):
     qrels, run = file(QRELS, "qrels.txt"), file(RUN, "run.txt")
     assert complaint(read_qrels, run).endswith("Is this a run? Judgments are given first, then runs.")
