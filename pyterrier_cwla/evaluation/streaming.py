@@ -215,7 +215,7 @@ def _of_complete_queries(source: RunFiles, evaluator: CWLAEvaluator, progress: b
                 held.append(in_words(table.slice(0, begin)))
             if last >= begin:  # another query begins in this table
                 yield from [joined(held)] if held else []
-                yield table.slice(begin, last - begin)
+                yield from [table.slice(begin, last - begin)] if last > begin else []
                 held = [in_words(table.slice(last))]
             before[part.path] += len(table)
             done(len(table))
