@@ -228,6 +228,13 @@ def test_calibrations_and_limits_that_are_too_large(tmp_path, monkeypatch):
     for said in ("much", "-1", "1.5G", "9" * 40):
         monkeypatch.setenv(SETTING, said)
         refused(most, BadParameter, f"{SETTING}=")
+    ids, path = [f"{number:07}" for number in range(1 << 16)], tmp_path / "words.parquet"
+    pq.write_table(pa.table({"docno": ids, "words": [1.0] * len(ids)}), path)
+    size = pq.read_metadata(path).row_group(0).total_byte_size + (7 + 8 + 8) * len(ids)
+    monkeypatch.setenv(SETTING, str(size))
+    assert len(read_lengths(path)) == len(ids)
+    monkeypatch.setenv(SETTING, str(size - 1))
+    refused(lambda: read_lengths(path), MalformedFile, "or more once it is unpacked")
 
 
 @pytest.mark.parametrize("text", [

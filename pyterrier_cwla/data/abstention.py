@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..errors import BadJudgments, BadParameter, shown, some
+from ..errors import BadJudgments, BadParameter, many, shown, some
 from ..files.arrow_arrays import of_booleans, of_numbers, one_chunk, to_numpy
 from ..files.formats import read_table
 from ..files.id_columns import PairKeys, numbers, places, written
@@ -31,7 +31,7 @@ class Abstention(Resource):
     _replaced = "are left out of the sum of UDCG"
 
     def __repr__(self) -> str:
-        return f"<probabilities of abstention {self.name!r}: {len(self):,} passages>"
+        return f"<probabilities of abstention {self.name!r}: {many(len(self), 'passage')}>"
 
     def __len__(self) -> int:
         return len(self.loaded)

@@ -290,8 +290,7 @@ def checked_chances(
         Function from a row to its description.
     """
     chances = np.array(given, float).T
-    if not (chances.min(initial=0) >= 0 and chances.max(initial=1) <= 1):  # false if a number is NaN
-        row, column = np.argwhere(~((chances >= 0) & (chances <= 1)))[0]
+    for row, column in np.argwhere(~((chances >= 0) & (chances <= 1)))[:1]:  # also NaN
         odd = float(chances[row, column])
         raise error(f"{describe(row)}: {names[column]} is {odd!r}: probabilities are from 0 to 1.")
     if names[0] == _P_RELEVANT:
@@ -490,10 +489,8 @@ def _arrow(column: Any, name: str, what: str, error: type[CWLAError]) -> Ids:
             column = column.to_list()
         if hasattr(column, "to_arrow"):
             return column.to_arrow()
-        if str(getattr(column, "dtype", "")) != "object" and not isinstance(column, tuple | list):
-            return pa.array(column)
         array = pa.array(column, from_pandas=True)  # with an explicit type, Arrow would turn bytes into strings
-        if is_text(array.type) or pa.types.is_null(array.type):
+        if is_text(array.type) or pa.types.is_null(array.type) or not isinstance(column, tuple | list):
             return array
     except UnicodeEncodeError:
         row = next(row for row, v in enumerate(column) if isinstance(v, str) and not encodable(v))

@@ -265,7 +265,7 @@ def _about_file(path: str) -> dict[str, Any]:
 
 
 _MOST = 1_000_000  # lengths whose distribution is computed
-_SHARES = {"shortest": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "longest": 1.0}
+_SHARES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
 _BARS = 40
 _CLUSTERS = 5  # clusters of duplicates that are shown
 _DOCUMENTS = 3  # documents of a cluster that are shown
@@ -288,11 +288,11 @@ def lengths_html(name: str, words: Floats, mean: float) -> str:
         return head
     step = -(-len(words) // _MOST)
     some = words[::step]
-    levels = [float(level) for level in np.quantile(some, list(_SHARES.values()), method="inverted_cdf")]
-    levels[0], levels[-1] = float(words.min()), float(words.max())
+    quantiles = dict(zip(_SHARES, np.quantile(some, list(_SHARES.values()), method="inverted_cdf")))
+    levels = {"shortest": words.min(), **quantiles, "longest": words.max()}
     note = f"<p><small>Quantiles and picture are those of one document in {step:,}.</small></p>" if step > 1 else ""
-    table = _table([{share: f"{level:,.0f}" for share, level in zip(_SHARES, levels)}])
-    said = f"Lengths of {many(len(words), 'document')} in words: median {levels[3]:,.0f}, mean {mean:,.0f}."
+    table = _table([{share: f"{level:,.0f}" for share, level in levels.items()}])
+    said = f"Lengths of {many(len(words), 'document')} in words: median {levels['median']:,.0f}, mean {mean:,.0f}."
     return head + table + _histogram(some, mean, said) + note
 
 

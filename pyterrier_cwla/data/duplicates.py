@@ -92,7 +92,7 @@ def first_alike(sets: Sequence[Array], similarity: float, progress: bool = False
     """
     seen: dict[bytes, int] = {}
     first = np.array([seen.setdefault(s.tobytes(), at) if len(s) else at for at, s in enumerate(sets)], np.int64)
-    if similarity < 1 and len(seen) > 1:
+    if similarity < 1 and seen:
         places, alike = np.array([*seen.values()]), np.arange(len(sets))
         for cluster in _alike_in_part([sets[at] for at in places], similarity, progress):
             alike[places[list(cluster)]] = places[min(cluster)]
@@ -123,7 +123,7 @@ def _alike_in_part(sets: Sequence[Array], similarity: float, progress: bool) -> 
             mine[sets[at]] = 0
             for other in others[shared / (sizes[at] + sizes[others] - shared) >= similarity]:
                 clusters.merge(at, int(other))
-        index.insert(at, minhash, check_duplication=False)
+        index.insert(at, minhash)
     subsets: Iterable[set[int]] = clusters.subsets()
     return subsets
 
@@ -271,7 +271,7 @@ class Duplicates(DocumentTable):
     def _read(cls, path: str) -> Clusters:
         table = read_table(path, DUPLICATES)
         column = table.column_names[1]  # duplicate_of, if there are both
-        return cls._checked(strings(table["doc_id"], "doc_id", cls._parameter, BadParameter), table[column], column)
+        return cls._checked(written(table["doc_id"]), table[column], column)
 
     def _rows(self) -> pa.Table:
         doc_id, cluster, original = self.loaded

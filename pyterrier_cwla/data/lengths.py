@@ -20,11 +20,11 @@ from ..errors import BadParameter, CWLAError, MissingCost, MissingLength, many, 
 from ..errors.sanitise import harmless, sanitised
 from ..files.arrow_arrays import NotReal, reals, to_numpy
 from ..files.formats import read_pisa_index, read_table
-from ..files.id_columns import Ids, places
+from ..files.id_columns import Ids, places, written
 from ..files.table_readers import COSTS, LENGTHS
 from ..rendering.numbers import percent
 from ..tasks.progress import bar
-from .columns import Floats, numbers, strings
+from .columns import Floats, numbers
 from .document_tables import DocumentTable, Split, documents, lengths_html, name_of, tokeniser_named
 
 
@@ -118,7 +118,7 @@ class NumberTable(DocumentTable):
     @classmethod
     def _read(cls, path: str) -> tuple[Ids, Floats]:
         table = read_table(path, cls._kind)
-        return strings(table["doc_id"], "doc_id", cls._nouns, cls._error), to_numpy(table[cls._column])
+        return written(table["doc_id"]), to_numpy(table[cls._column])
 
     def _rows(self) -> pa.Table:
         return pa.table(dict(zip(("docno", self._column), self.loaded, strict=True)))

@@ -176,7 +176,7 @@ def with_element_costs(run: pd.DataFrame, costs: Mapping[str, float], elements: 
     for kind, cost in costs.items():
         if not _is_number(cost, 0):
             raise BadParameter(f"the cost of element type {kind!r} is {shown(cost)}: costs are numbers of 0 or more.")
-    types = _types(run, elements, "run", BadRun)
+    types = _types(run, elements, "the run has", BadRun)
     for row, kind in enumerate(types):
         if kind not in costs:
             raise BadRun(f"{_pair(run, row)} has the element type {kind!r}, without a cost. {near(kind, costs)}")
@@ -228,8 +228,8 @@ def with_element_gains(
     column = next((name for name in ("relevance", "label") if name in qrels.columns), None)
     if column is None:
         raise BadJudgments("the judgments have no column relevance or label.")
-    found = []
-    for row, (kind, grade) in enumerate(zip(_types(qrels, elements, "judgments", BadJudgments), qrels[column])):
+    types, found = _types(qrels, elements, "the judgments have", BadJudgments), []
+    for row, (kind, grade) in enumerate(zip(types, qrels[column])):
         if not _is_number(grade):
             raise BadJudgments(f"{_pair(qrels, row)} has the grade {shown(grade)}: grades are numbers.")
         if kind not in gains:
@@ -245,17 +245,17 @@ def _is_number(value: Any, least: float = -np.inf) -> bool:
     return isinstance(value, int | float | np.number) and bool(np.isfinite(value) and value >= least)
 
 
-def _types(rows: pd.DataFrame, elements: Any, what: str, error: type[CWLAError]) -> list[str]:
+def _types(rows: pd.DataFrame, elements: Any, it_has: str, error: type[CWLAError]) -> list[str]:
     """Return the element type of each row, from the column or by the id of the document."""
     ids = next((name for name in IDS if name in rows.columns), None)
     if elements is not None:
         if ids is None:
-            raise error(f"the {what} have no column doc_id or docno, by which elements= gives the types.")
+            raise error(f"{it_has} no column doc_id or docno, by which elements= gives the types.")
         found: list[Any] = list(map(dict(elements.items()).get, rows[ids]))
     elif "element" in rows.columns:
         found = rows["element"].tolist()
     else:
-        raise error(f"the {what} have no column element: give elements=, the type of each document by its id.")
+        raise error(f"{it_has} no column element: give elements=, the type of each document by its id.")
     for row, kind in enumerate(found):
         if not isinstance(kind, str):
             raise error(f"{_pair(rows, row)} has no element type, but {shown(kind)}: types are texts.")

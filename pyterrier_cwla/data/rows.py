@@ -136,8 +136,6 @@ class Rows:
         BadRun
             As for :meth:`from_dicts`.
         """
-        if len(runs) == 1:
-            return cls.from_run(runs[0], index)
         parts, starts, names = zip(*map(_grouped, runs), strict=True)
         if len({part.value.dtype.kind for part in parts}) > 1:
             raise BadRun("some scores are whole numbers, and some are not: large ones would be rounded twice.")
@@ -208,15 +206,14 @@ class Rows:
             self.memory["all rows"] = self._all_rows()
         other = copy(self)
         other.columns, other.in_order, other.hits = replace(self.columns, value=value), {}, {}
-        other._sort(*self.memory["all rows"])
+        other._sort(self.memory["all rows"])
         return other
 
-    def _sort(self, rows: Array | None = None, group: Array | None = None) -> None:
-        """Sort rows by score, given their groups; by default those of the queries whose scores do not descend."""
+    def _sort(self, some: tuple[Array, Array] | None = None) -> None:
+        """Sort rows by score, given with their groups; by default those of the queries whose scores do not descend."""
         with np.errstate(over="ignore"):
             score = self.score = np.asarray(self.columns.value, np.float32)
-        if rows is None or group is None:
-            rows, group = self._unsorted()
+        rows, group = some or self._unsorted()
         self._ordered, self._moved = self.columns.doc_id is None, None
         if not len(rows):
             return

@@ -277,9 +277,9 @@ class KeyPlaces:
 
     def find(self, keys: Array) -> Array:
         """Return the place of each key, or -1."""
-        at = self._first.take((keys >> self._shift).view(np.int64), mode="clip")
-        found = self._keys.take(at, mode="clip")
+        at = self._first.take((keys >> self._shift).view(np.int64))
+        found = self._keys.take(at)
         while (lower := found < keys).any():
             at += lower
-            found = self._keys.take(at, mode="clip")
-        return np.where(found == keys, self._order.take(at, mode="clip"), -1)
+            found = self._keys.take(at)
+        return np.where(found == keys, self._order.take(at), -1)

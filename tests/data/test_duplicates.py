@@ -158,7 +158,7 @@ def test_tables_that_are_none(tmp_path):
     texts = [{"docno": "a", "text": "x"}]
     for call, says in (
         (lambda: Duplicates.bind(pd.Series(["b", "c"], index=["a", "a"])), "have 'a' twice"),
-        (lambda: Duplicates.bind({"a": 3}), "3 is of type int"),
+        (lambda: Duplicates.bind({"a": 3}), "duplicate_of of the duplicates must be strings, and 3 is of type int"),
         (
             lambda: Duplicates.bind(pd.DataFrame({"docno": ["a"]})),
             "no column duplicate_of or cluster; there is 'docno'.",

@@ -107,7 +107,7 @@ def test_texts_that_are_none(texts, says):
     refused(lambda: lengths_of_texts(texts), BadParameter, says)
 
 
-def test_what_is_no_tokeniser_index_or_table(tmp_path):
+def test_what_is_no_tokeniser_index_or_table(tmp_path, monkeypatch):
     refused(lambda: lengths_of_texts(TEXTS, "whitespaces"), BadParameter, "Near: 'whitespace'")
     refused(lambda: lengths_of_index({}), BadParameter, "not from a dict")
     refused(lambda: Lengths.load(tmp_path / "none.parquet"), BadParameter, "there is no such file")
@@ -121,6 +121,8 @@ def test_what_is_no_tokeniser_index_or_table(tmp_path):
         refused(partial(register_lengths, *arguments), MalformedFile, "expected 2 fields")
     refused(lambda: TBG(lengths="of_a_wrong_file"), BadParameter, "of_a_wrong_file")
     assert Lengths.default is default
+    monkeypatch.setattr(Lengths, "_named", {})
+    refused(lambda: TBG(lengths="none"), BadParameter, "nor the name of a table. register_lengths(name, table) names")
 
 
 @pytest.mark.parametrize("progress", [True, False])

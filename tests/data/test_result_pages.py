@@ -93,11 +93,13 @@ def test_pages_keep_their_order_and_need_types_and_costs(files, tmp_path):
             (run, {"web": one}, web, BadParameter, "the cost of element type 'web' is")
             for one in (-1, np.nan, "3", np.inf)
         ),
-        (run.drop(columns="docno"), KINDS, {}, BadRun, "no column doc_id or docno"),
+        (run.drop(columns="docno"), KINDS, {}, BadRun, "the run has no column doc_id or docno"),
     ):
         refused(partial(with_element_costs, retrieved, costs, types), error, says)
     (tmp_path / "gains.txt").write_text("1 0 a 1.5\n")
     assert read_element_gains(tmp_path / "gains.txt", max_gain=2).relevance.tolist() == [1.5]
+    pd.DataFrame({"element": [*KINDS], "cost": KINDS.values()}).to_parquet(tmp_path / "costs.parquet")
+    assert read_element_costs(tmp_path / "costs.parquet") == KINDS
 
 
 @pytest.mark.slow
@@ -137,7 +139,7 @@ def test_gains_by_type_replace_grades():
 @pytest.mark.parametrize(("text", "read", "error", "says"), [
     ("web 1\nweb 2\n", read_element_costs, MalformedFile, "element type 'web' has a second cost"),
     ("web -1\n", read_element_costs, MalformedFile, "doc_cost is -1"),
-    ("web\n", read_element_costs, MalformedFile, "expected 2 fields"),
+    ("web\n", read_element_costs, MalformedFile, "expected 2 fields (element cost)"),
     ("1 web a 1 2 x\n1 ad a 2 1 x\n", read_result_pages, MalformedFile, "stands twice in the ranking"),
     ("1 web a\n", read_result_pages, MalformedFile, "expected 6 fields"),
     ("1 0 a 1.5\n", read_element_gains, BadJudgments, "the gain of 'a' is 1.5: gains are from 0 to max_gain=1"),

@@ -11,7 +11,7 @@ from ir_measures import AP, NumRet, nDCG
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
 
-from pyterrier_cwla import CWLA, TBG, evaluate, explain, out_of_fold, scorer, stream
+from pyterrier_cwla import CWLA, TBG, UDCG, evaluate, explain, out_of_fold, scorer, stream
 from pyterrier_cwla.errors import MissingLength, NotPassed
 from pyterrier_cwla.evaluation import stop_distribution
 from pyterrier_cwla.learning import EvalMeasure
@@ -77,6 +77,7 @@ def test_judged_documents_that_are_not_relevant_count():
     assert not told(lambda: evaluate(QRELS.assign(relevance=-1), RUN, ["Judged@10"]))
     odd = RUN.assign(doc_id="\x1b[2J" + "x" * 1000 + RUN.doc_id)
     (message,) = told(lambda: evaluate(QRELS, odd, ["AP"]))
+    assert len(told(lambda: explain({"q": {"a": 1}}, {"q": {"b": 1.0}}, "q", "AP"))) == 1
     assert len(message) < 500
     assert "\x1b" not in message
 
@@ -112,6 +113,11 @@ def test_runs_have_names_and_parts_of_a_run_add_up(tmp_path, monkeypatch):
         for call in (lambda: pd.concat(stream(QRELS, tmp_path / "run.txt", ["AP"])),
                      lambda: evaluate(QRELS, tmp_path / "run.txt", ["AP"])):  # fmt: skip
             assert len(told(call)) == expected
+    lines = [f"{query} Q0 d{document} 1 {-document} tag\n" for query in ("other", "q") for document in range(99)]
+    (tmp_path / "run.txt").write_text("".join(lines))
+    udcg = UDCG(abstention={"q": {"d1": 0.5}})
+    (message,) = told(lambda: pd.concat(stream({"q": {"d1": 1}}, tmp_path / "run.txt", [udcg])))
+    assert message.startswith("98 of 99 documents")
     topics = pd.DataFrame({"qid": QRELS.query_id.unique()}).assign(query="words")
     runs = [as_pyterrier(UNKNOWN), as_pyterrier(RUN)]
     (message,) = told(lambda: pt.Experiment(runs, topics, as_pyterrier(QRELS), [RBP, RBP(C="rr"), nDCG @ 10]))

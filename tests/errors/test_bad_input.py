@@ -144,6 +144,7 @@ WRONG = [
     (pd.DataFrame({"qid": ["q"], "docno": ["a"], "label": ["1"]}), {}, ": convert the column with .astype(float)."),
     ({"q": {"a": "1"}}, A_RUN, ": convert each of them with float()."),
     ({"q": {1: 1}}, A_RUN, ": convert each of them with str() on both sides."),
+    (pd.DataFrame({"qid": ["q", "q"], "docno": [b"a", 1], "label": 1}), A_RUN, ": convert the column with .str.decode() on"),
     ({"q": {b"a": 1}}, A_RUN, ": convert each of them with .decode() on both sides."),
     (GOOD_QRELS, "run.txt", "the run must be a DataFrame, a dict of dicts or named tuples, not "),
     (GOOD_QRELS, [("301", "a", 1.0)], "the run must be a DataFrame, a dict of dicts or named tuples, not a list of tuples."),

@@ -47,9 +47,11 @@ def test_missing_and_infinite_numbers_and_joined_tables():
 
 
 def test_rows_of_several_tables(tmp_path, monkeypatch):
-    """Text is UTF-8 in every locale; pages of Parquet have checksums."""
-    monkeypatch.setattr(table_writers, "_ROWS_TOGETHER", 4)
+    """Text is UTF-8 in every locale; pages of Parquet have checksums; small tables share a row group."""
     tables = [{"run": ["é", f"run{n}"], "AP": [n / 7, 0.5]} for n in range(7)]
+    write_rows(tables, "parquet", tmp_path / "parquet", {})
+    assert pq.ParquetFile(tmp_path / "parquet").num_row_groups == 1
+    monkeypatch.setattr(table_writers, "_ROWS_TOGETHER", 4)
     given = locale.setlocale(locale.LC_CTYPE)
     try:
         locale.setlocale(locale.LC_CTYPE, "C")

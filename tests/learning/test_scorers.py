@@ -634,6 +634,7 @@ def test_arrays_of_other_libraries_have_the_values_of_lists(form):
 def test_masked_values_are_missing_and_rows_without_labels_are_refused():
     y, scores = np.ma.masked_array([1, 0], [True, False]), [0.1, 0.4]
     assert measure_score("P@2", y, scores, qid=["a", "a"]) == measure_score("P@2", [np.nan, 0], scores, qid=["a", "a"])
+    assert score([y, [1, 0]], "P@2").tolist() == [0, 0.5]
     refused(lambda: EvalMeasure("AP").value([np.nan, np.nan], scores, [2]), BadJudgments, "no row is judged")
     refused(lambda: EvalMeasure("AP").value([1, 0], ["x", "y"], [2]), BadRun, "scores must be one number per row")
     tbg = EvalMeasure("TBG", doc_length=[[1], 5])

@@ -166,6 +166,7 @@ def test_errors():
         (less | {"3": {"0": 0.5}}, "topic '3': the probabilities of its intents sum to"),
         ({"3": {"0": -1, "1": 2}}, "weight -1: a probability must be"),
         ("uniformly", "no table of intents' probabilities 'uniformly'"),
+        (__file__, "no table of intents' probabilities"),
         *(
             (odd, "are {query: {intent: p}} or a DataFrame, not")
             for odd in (None, 5, {"3": 0.5}, pd.Series({"3": 1.0}))

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import re
 from functools import partial
 
 import pandas as pd
@@ -92,6 +93,8 @@ def test_forms_of_probabilities(tmp_path):
         assert by_query(FRAMES.qrels, FRAMES.run, measure) == by_query(FRAMES.qrels, FRAMES.run, measures[0])
     (one,) = measures_of(["UDCG(abstention={'q': {'d': 0.5}})"])
     assert one == UDCG(abstention={"q": {"d": 0.5}})
+    assert repr(UDCG(abstention={"q": {"d": 1}})) == repr(UDCG(abstention={"q": {"d": 1.0}}))
+    assert re.fullmatch("<probabilities of abstention '.*': 1 passage>", repr(one.bound["abstention"]))
     assert list(files_of(measures[5:6])) == [str(tmp_path / "text.txt")]
 
 
