@@ -159,7 +159,9 @@ def test_without_docno_the_earlier_of_equal_scores_comes_first():
     values = measure_score("RR", label, np.zeros(240), qid=qid, average=False)
     assert values.tolist() == [1 / 4, 1 / 31]
     assert measure_score("SetP", label, np.zeros(240), qid=qid) == pytest.approx(1 / 120)
-    assert scorer("RR")(Column(), np.zeros((240, 1)), label, qid=qid) == pytest.approx((1 / 4 + 1 / 31) / 2)
+    mixed = np.arange(240).reshape(2, 120).T.ravel()  # a row of each query in turn
+    value = scorer("RR")(Column(), np.zeros((240, 1)), label[mixed], qid=qid[mixed])
+    assert value == pytest.approx((1 / 4 + 1 / 31) / 2)
 
 
 def test_ids_and_labels_come_in_any_form():
@@ -355,6 +357,9 @@ def test_with_routing_on_the_error_speaks_of_routing(routing):
     says = "accepts qid, docno, doc_length, judged, not 'group'"
     refused(lambda: ours(Column(), rows.X, rows.label, group=rows.qid), BadParameter, says)
     refused(lambda: ours.set_score_request(group="groups"), BadParameter, says)
+    same["scoring"] = scorer(TBG).set_score_request(docno=None)
+    with pytest.raises(ValueError, match="not explicitly set as requested or not requested for Scorer"):
+        cross_val_score(Column(), rows.X, rows.label, params={"groups": rows.qid, "docno": rows.docno}, **same)
 
 
 def test_row_numbers_are_no_queries():
@@ -638,6 +643,8 @@ def test_masked_values_are_missing_and_rows_without_labels_are_refused():
     refused(lambda: EvalMeasure("AP").value([1, 0], ["x", "y"], [2]), BadRun, "scores must be one number per row")
     tbg = EvalMeasure("TBG", doc_length=[[1], 5])
     refused(lambda: tbg.value([1, 0], [1, 2], [2]), BadParameter, "no doc_length has 2 rows")
+    uneven = [["a"], ["b", "c"]]
+    refused(lambda: measure_score("AP", [1, 0], scores, qid=uneven), BadParameter, "a number, not ['a']")
     assert measure_score("AP", [1, 0], [np.array(2), np.array(1)], qid=["a", "a"]) == 1
 
 
