@@ -161,8 +161,7 @@ def test_weights_of_padded_lists_give_the_gradients_of_lambdamart(measure, pairs
 def test_the_loss_of_a_pair_is_weighted_by_its_change():
     """RR changes by 1/2, and the scores by 1; padding may be NaN."""
     torch = pytest.importorskip("torch")
-    scores, grades = torch.tensor([[2, 1, np.nan]], dtype=torch.float16), torch.tensor([[0, 1, 5]])
-    loss = lambda_loss("RR")(scores, grades, [[True, True, False]])
+    loss = lambda_loss("RR")(torch.tensor([[2, 1, np.nan]]), [[0, 1, 5]], [[True, True, False]])
     assert loss.item() == pytest.approx(np.log(1 + np.e) / 2)
 
 
