@@ -236,7 +236,7 @@ def row_ids(n: int) -> Any:
 def flags(judged: Array) -> Array:
     """Return the flags as booleans; other values than True, False, 0 and 1 raise BadParameter."""
     if judged.dtype.kind != "b":
-        known = np.array([not pd.isna(flag) and flag in (0, 1) for flag in judged.tolist()], bool)
+        known = np.array([not pd.isna(flag) and flag in (0, 1) for flag in judged.tolist()])
         if not known.all():
             row = int(np.argmin(known))
             raise BadParameter(f"judged must be True or False, but row {row} has {judged[row]!r}.")

@@ -173,9 +173,11 @@ def _everybody_leaves(metric: Metric) -> bool:
 
 
 def _goes_on_beyond(metric: Metric) -> float:
-    """Return C at items without gain, if it is the same at all of them."""
+    """Return C at unseen items, if it is the same at all of them; NaN if it depends on an unknown effort."""
+    if metric.unseen_effort is None and "e" in reads(metric.C):
+        return np.nan
     nothing = np.zeros((1, 1))
-    seen = View(nothing + 1, nothing, nothing, lambda _: nothing, nothing + 1, metric.unseen_effort or 1.0)
+    seen = View(nothing, nothing, nothing, lambda _: nothing, nothing, metric.unseen_effort)
     return float(np.max(metric.C(seen.beyond([[1.0]]))))
 
 
@@ -394,9 +396,8 @@ def _from_the_end(C: Array, part: Array, end: Array) -> Array:
 
 def ratio(gain: Array, effort: Array) -> Array:
     """Return gain divided by effort, and 0 without effort."""
-    if effort.min(initial=np.inf) > 0:
-        return gain / effort
-    return np.divide(gain, effort, out=np.zeros_like(gain), where=effort > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(effort > 0, gain / effort, 0.0)
 
 
 def _by_moves(paths: _PairPaths | _GradePaths, V: Array, arriving: list[Array], depth: int) -> Changes:

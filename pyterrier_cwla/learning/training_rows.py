@@ -96,7 +96,6 @@ class TrainingRows:
             documents = Documents(np.maximum(grade, 0), words, costs)
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)
-            judgments.pool.memory["efforts"] = effort
             effort = np.append(effort, 0)
         N = divisor(metric, judgments.rankings(rows, all_judged=True)) if metric.norm != "none" else np.ones(len(sizes))
         scale = np.divide(1, N, out=np.zeros(len(N)), where=N > 0)

@@ -98,6 +98,7 @@ ONE = {"qid": ["a", "a"]}
     ([-3, 1], ONE, BadJudgments, "row 0 has the label -3"), (None, ONE, BadJudgments, "there are no labels"),
     ([1, 0], {"qid": QID}, BadParameter, "qid has 4 values, but there are 2 labels"), ([1, 0], {}, NotPassed, "qid is missing"),
     ([1, 0], {**ONE, "docno": ["d", "d"]}, BadJudgments, "topic 'a': 'd' is judged twice"),
+    ([1, 0], {**ONE, "docno": ["d", "d"], "judged": [True, False]}, BadRun, "topic 'a': 'd' is retrieved twice"),
     ([1, 0], {**ONE, "judged": [True, None]}, BadParameter, "judged must be True or False, but row 1 has None"),
     ([1, 0], {**ONE, "judged": [2, 1]}, BadParameter, "row 0 has 2"),
     ([1, 0], {**ONE, "judged": ["yes", "no"]}, BadParameter, "row 0 has 'yes'"),

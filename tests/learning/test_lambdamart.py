@@ -388,9 +388,10 @@ def test_gradients_of_intents_are_sums_over_pairs(inner, weights):
         assert_gradients_are_those_of_loops(objective, np.zeros(len(qid)), pred, sizes, grades)
 
 
-def test_numbers_as_ids():
-    qrels = pd.DataFrame([("1", "7", 1, "a"), ("1", "8", 1, "b")], columns=COLUMNS)
-    change = LambdaMART(IntentAware(measure="RR"), qrels=qrels, qid=[1, 1], docno=[7, 9]).changes([0, 0], [1, 2], [2])
+def test_numbers_as_ids(tmp_path):
+    (tmp_path / "qrels").write_text("1 a 7 1\n1 b 8 1\n")
+    objective = LambdaMART(IntentAware(measure="RR"), qrels=tmp_path / "qrels", qid=[1, 1], docno=[7, 9])
+    change = objective.changes([0, 0], [1, 2], [2])
     assert change[0][0, 1] == 0.5  # only the intents of the rows have users
 
 

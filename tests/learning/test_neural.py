@@ -1,4 +1,4 @@
-"""Tests of the losses of neural rankers without torch: weights of padded lists, and measures that are refused."""
+"""Tests of the losses of neural rankers, nearly all without torch: weights of padded lists, and measures that are refused."""
 
 import copy
 import pickle
@@ -156,6 +156,13 @@ def test_weights_of_padded_lists_give_the_gradients_of_lambdamart(measure, pairs
     expected = bound.gradients(grades[mask], scores[mask], mask.sum(axis=1)[mask.any(axis=1)])[0]
     assert np.abs(expected).max() > 0.01
     np.testing.assert_allclose(found[mask], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+def test_the_loss_of_a_pair_is_weighted_by_its_change():
+    """RR changes by 1/2, and the scores by 1; padding may be NaN."""
+    torch = pytest.importorskip("torch")
+    loss = lambda_loss("RR")(torch.tensor([[2, 1, np.nan]]), [[0, 1, 5]], [[True, True, False]])
+    assert loss.item() == pytest.approx(np.log(1 + np.e) / 2)
 
 
 def test_costs_are_found_by_the_ids_of_documents():

@@ -494,12 +494,13 @@ def test_validation_knows_grades_below_0(ranker):
 
 
 @pytest.mark.parametrize("objective", [None, "ERR"])
-def test_early_stopping_set_in_the_wrapped_ranker_holds(objective):
+def test_early_stopping_set_in_the_wrapped_ranker_holds(objective, capfd):
     options = dict(objective=objective, eval_measure="ERR", validation_fraction=0.4, random_state=0)
     inside = trained(clone(XGBOOST).set_params(n_estimators=60, early_stopping_rounds=2), **options)
     outside = trained(clone(XGBOOST).set_params(n_estimators=60), early_stopping_rounds=2, **options)
     assert inside.evals_result_ == outside.evals_result_
     assert inside.best_iteration_ == outside.best_iteration_ < 60
+    assert capfd.readouterr().out == ""
 
 
 @BOTH

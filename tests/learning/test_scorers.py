@@ -153,9 +153,9 @@ def test_a_label_of_nan_and_judged_false_say_the_same():
 
 
 def test_without_docno_the_earlier_of_equal_scores_comes_first():
-    qid = np.repeat(["a", "b"], 120)
+    qid = np.tile(["a", "b"], 120)
     label = np.zeros(240)
-    label[[3, 120 + 30]] = 1
+    label[[2 * 3, 2 * 30 + 1]] = 1
     values = measure_score("RR", label, np.zeros(240), qid=qid, average=False)
     assert values.tolist() == [1 / 4, 1 / 31]
     assert measure_score("SetP", label, np.zeros(240), qid=qid) == pytest.approx(1 / 120)
@@ -355,6 +355,9 @@ def test_with_routing_on_the_error_speaks_of_routing(routing):
     says = "accepts qid, docno, doc_length, judged, not 'group'"
     refused(lambda: ours(Column(), rows.X, rows.label, group=rows.qid), BadParameter, says)
     refused(lambda: ours.set_score_request(group="groups"), BadParameter, says)
+    same["scoring"] = scorer(TBG).set_score_request(docno=None)
+    with pytest.raises(ValueError, match="not explicitly set as requested or not requested for Scorer"):
+        cross_val_score(Column(), rows.X, rows.label, params={"groups": rows.qid, "docno": rows.docno}, **same)
 
 
 def test_row_numbers_are_no_queries():
@@ -639,6 +642,7 @@ def test_masked_values_are_missing_and_rows_without_labels_are_refused():
     refused(lambda: EvalMeasure("AP").value([1, 0], ["x", "y"], [2]), BadRun, "scores must be one number per row")
     tbg = EvalMeasure("TBG", doc_length=[[1], 5])
     refused(lambda: tbg.value([1, 0], [1, 2], [2]), BadParameter, "no doc_length has 2 rows")
+    refused(lambda: measure_score("AP", [1, 0], scores, qid=[["a"], ["b", "c"]]), BadParameter, "a number, not ['a']")
     assert measure_score("AP", [1, 0], [np.array(2), np.array(1)], qid=["a", "a"]) == 1
 
 

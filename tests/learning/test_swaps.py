@@ -171,6 +171,19 @@ def test_an_effort_of_unseen_items_that_counts_must_be_known():
     assert LambdaMART(measure, doc_length=words).changes([1, 0, 2, 0, 3, 1], -np.arange(6.0), [4, 2])
 
 
+def test_documents_may_be_free():
+    """If unseen ones are, users who leave by effort read on for ever: V⁺ is infinite, and all scores are 0."""
+
+    @continuation(constant_beyond_list=True)
+    def busy(view):
+        return np.exp(-view.e) * (1 - view.r / 2)
+
+    objective = LambdaMART("CWLA(C='prec(1)',A='avg',effort='by_grade({0:0,1:1})',max_rel=1)")
+    assert objective.changes([0, 1], [1, 0], [2])[0].tolist() == [[0, 1], [1, 0]]
+    objective = LambdaMART(CWLA(C=busy, A="erg", effort="time", unseen=0, max_rel=1), doc_length=[10, 300])
+    assert not objective.changes([0, 1], [1, 0], [2])[0].any()
+
+
 def flat(lists):
     return [value for one in lists for value in one]
 

@@ -72,7 +72,8 @@ Array = np.ndarray
 
 _SCAN = 257  # initial values of a single parameter
 _SCATTERED = 512  # initial points of several parameters
-_WIDEST, _FINEST = 2.0**-3, 2.0**-9  # largest and smallest step, as shares of a range
+_STEPS = 2.0 ** -np.arange(3, 10)  # shares of a range
+_STEPS_OF_ONE = 0.5 / _SCAN, 0.25 / _SCAN  # of the range of a single parameter
 _ROUNDS = 8  # maximum number of rounds with each step
 _LITTLE = 1e-4  # gain below which no further round is started
 
@@ -135,15 +136,13 @@ class Search:
             raise BadParameter("the scores are constant for every candidate: the objective is not defined.")
         if every:
             return
-        step = _WIDEST if len(sizes) > 1 else 0.5 / _SCAN
-        while step >= (_FINEST if len(sizes) > 1 else _FINEST / 4):
+        for step in _STEPS if len(sizes) > 1 else _STEPS_OF_ONE:
             for _ in range(_ROUNDS):
                 before = self._highest()
                 around = self._around(np.unique([*self.best(), *self._best_in_halves()]), step)
                 self.try_values(self._values(around))
                 if len(self.values) >= self.most or not (self._highest() > before + _LITTLE).any():
                     break
-            step /= 2
 
     def best(self) -> Array:
         """Return the number of the best candidate of each sample; the first of equal ones, 0 if all are NaN."""
@@ -187,10 +186,8 @@ class Search:
     def _around(self, numbers: Array, step: float) -> Array:
         """Return the positions one step away from those of these candidates."""
         d = len(self.ranges)
-        directions = [np.eye(d), -np.eye(d)]
-        if d > 1:
-            random = self.rng.standard_normal((d, d))
-            directions.append(random / np.linalg.norm(random, axis=1, keepdims=True))
+        random = self.rng.standard_normal((d, d))
+        directions = np.eye(d), -np.eye(d), random / np.linalg.norm(random, axis=1, keepdims=True)
         least = np.array([max(step, 1 / of.size) for of in self.ranges.values()])
         places = self.places[numbers][:, None] + np.concatenate(directions) * least
         return np.clip(places, 0, 1).reshape(-1, d)

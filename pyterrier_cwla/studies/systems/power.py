@@ -551,11 +551,6 @@ _MARKS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def _marks() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the name and the mark of each test; a test without a mark of its own has a plus."""
-    return {name: _MARKS.get(name, (name, {"marker": "+", "color": GREY, "markersize": 7})) for name in POWER_TESTS}
-
-
 def plot_power(study: Power, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the power of each measure by each test.
 
@@ -576,7 +571,7 @@ def plot_power(study: Power, ax: Any = None, path: AnyPath | None = None) -> Axe
     """
     data = study.shares()
     ax = axes_of(ax, (7, 1.2 + 0.3 * len(data)))
-    marks: dict[str, tuple[Any, ...]] = {name: (look, 100 * data[test]) for test, (name, look) in _marks().items()}
+    marks: dict[str, tuple[Any, ...]] = {name: (look, 100 * data[test]) for test, (name, look) in _MARKS.items()}
     marks[_MARKS["t"][0]] += 100 * data["t_low"], 100 * data["t_high"]
     ax.grid(axis="x", color=GREY, linewidth=0.6, alpha=0.3)
     ax.set_axisbelow(True)

@@ -374,6 +374,7 @@ def test_the_pictures_show_their_data_and_the_findings_their_numbers():
     assert "60 rated lists" in axes.get_title(loc="left")
     text = str(found)
     assert f"{found.gain['held_out']:+.3f}" in text
+    assert f", {found.gain['high']:+.3f}], p" in text
     assert set(found.tables()) == {"summary", "parameters", "folds", "candidates"}
     assert found.tables()["summary"].frame["parameters"].tolist() == [f"p={found.values['p']}", "p=0.8"]
     assert any("at an end" in limit for limit in quick(RBP, {"p": (0.01, 0.05)}, made()).limits())

@@ -273,6 +273,7 @@ def test_orders_with_ties_are_wholly_like_themselves():
     assert found.order.knees()[["knee", "low", "high"]].isna().all(axis=1).tolist() == [False, False, True]
     assert all("NumRel undefined" in found.findings()[at] for at in (0, -1))
     assert any(f"NumRel {percent(1)} of the pairs" in said for said in found.limits())
+    assert [label.get_text() for label in results.plot_order(found).get_xticklabels()] == ["30", "60", "100"]
     for picture in found.pictures().values():
         picture.draw(None)
 

@@ -122,6 +122,10 @@ def test_kappa_and_orders_are_those_of_libraries(study):
         assert row.tau_ap == pytest.approx(float(tau(x, y, "ap")))
         assert row.tau_b_best == pytest.approx(kendalltau(x[best], y[best]).statistic)
         assert row.slope == pytest.approx(np.polyfit(y, x, 1)[0])
+    people = relabelled(PEOPLE, lambda q, d, grade, rng: int((int(d[1:]) < 40) == int(q) % 2))
+    opposite = relabelled(people, lambda q, d, grade, rng: 1 - grade)
+    row = judge_agreement(people, opposite, RUNS, ["P@10"], resamples=100).labels.iloc[0]
+    assert row["kappa_low"] == -1 < row["kappa"] < -0.99
 
 
 def test_different_scales_need_a_threshold():
@@ -201,6 +205,8 @@ def test_probabilities_are_calibrated():
     assert binary.labels["kappa"].tolist() == [1]
     pd.testing.assert_frame_equal(binary.calibration, plain.calibration)
     assert set(binary.pictures()) == {"orders", "favoured", "confusion", "calibration"}
+    (curve,) = binary.pictures()["calibration"].draw(Figure().subplots()).get_lines()
+    assert curve.get_xdata().tolist() == binary.calibration["label"].tolist()
 
 
 def test_judges_side_by_side_are_those_alone(study):
@@ -241,8 +247,10 @@ def test_documents_of_one_side_and_measures_without_an_order_are_said():
 def test_pictures_show_the_numbers_that_stand_beside_them(study):
     for picture in study.pictures().values():
         assert "20 runs, 25 topics" in picture.caption
-        ax = picture.draw(Figure(figsize=picture.size, layout="constrained").subplots())
+        ax = picture.draw(given := Figure(figsize=picture.size, layout="constrained").subplots())
+        assert ax is given
         assert "20 runs, 25 topics" in " ".join(ax.get_title(loc="left").split())
+    assert study.pictures()["favoured"].title == f"Runs that machine favours by {study.favours()['measure'][0]}"
     ax = plot_favoured(study, "machine", "P@10", k=3, ax=Figure().subplots())
     data = study.favours("machine", "P@10", k=3)
     assert [text.get_text() for text in ax.get_yticklabels()] == data["run"].tolist()

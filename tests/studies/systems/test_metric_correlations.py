@@ -81,6 +81,9 @@ def test_the_matrix_puts_alike_measures_together_and_outliers_differ_most(study)
     assert data["shift"].tolist() == [ranks.loc[run, "AP"] - ranks.loc[run, "RR"] for run in data["run"]]
     assert data["shift"].abs().is_monotonic_decreasing
     assert data["shift"].abs().iloc[0] == (ranks["AP"] - ranks["RR"]).abs().max()
+    assert study.scatter("RR", "Bpref")["labelled"].sum() == 5
+    assert f"τ_b = {study.table['tau_b'].min():.3f}. Labelled" in study.pictures()["least_alike"].caption
+    assert [table.title for table in study.tables().values()][2:] == ["Scores", "Ranks"]
 
 
 def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
@@ -113,6 +116,7 @@ def test_pictures_show_the_numbers_that_stand_beside_them(study):
     cells = study.cells("rbo")
     assert sorted(text.get_text() for text in ax.texts) == sorted(f"{value:.2f}" for value in cells["rbo"])
     ax = plot_scatter(study, "AP", "RR", k=3, ax=Figure().subplots())
+    assert ax.get_ylabel() == "RR (mean over topics)"
     data = study.scatter("AP", "RR", k=3)
     assert {text.get_text() for text in ax.texts} == set(data.loc[data["labelled"], "run"])
     assert sum(len(line.get_xdata()) for line in ax.get_lines()) == 8

@@ -263,6 +263,7 @@ def test_total_gain_of_the_satisfied_ignores_the_order():
 @pytest.mark.parametrize(("C", "A", "more", "cells"), [
     # users who stop at a gain of 1 leave with the same gain at any rank
     (["ap1('ranking')", "rr"], ["max", "fin", "pe(0.5)"], {"max_rel": 1}, set()),
+    (["prec(5)"], ["fin"], {"max_rel": 1}, {("prec", "fin")}),  # with one relevant document, its rank makes no difference
     (["prec(60)"], ["etg"], {"max_rel": 2}, {("prec", "etg")}),  # probed beyond the last rank
     # 1/E(i) depends on the documents seen
     (["rbp(0.5)"], ["err"], {"max_rel": 1, "effort": "time", "unseen": 10}, {("rbp", "err")}),

@@ -29,13 +29,15 @@ def frame(**columns):
     return pd.DataFrame(columns)
 
 
-def test_ratings_pairs_and_sessions_have_the_scores_of_their_lists():
+def test_ratings_pairs_and_sessions_have_the_scores_of_their_lists(tmp_path):
     """Lists may have several ratings, in any order; measures may have names of the user's choice."""
     ratings = frame(query_id=["3", "1", "1", "2"], rating=[1, 5, 4, 2])
     found = Rated.lists(QRELS, RUN, ratings).scores(MEASURES)
     expected = evaluate(QRELS, RUN, MEASURES.values(), by_query=True).droplevel("run").loc[ratings["query_id"]]
     assert found.to_numpy().tolist() == expected.to_numpy().tolist()
     assert list(found) == list(MEASURES)
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, of in QRELS.items() for d, g in of.items()))
+    pd.testing.assert_frame_equal(Rated.lists(tmp_path / "qrels", RUN, ratings).scores(MEASURES), found)
     pairs = frame(first=["1", "3", "3"], second=["2", "2", "4"], preference=[0.3, -7, 0])
     rated = Rated.preferences(QRELS, RUN, pairs)
     scores = evaluate(QRELS, RUN, ["nDCG@2"], by_query=True).droplevel("run")["nDCG@2"]

@@ -390,6 +390,7 @@ def test_the_report_says_who_was_asked():
     assert found.title == "Agreement of 3 measures with 60 ratings of 9 users"
     text = str(found)
     assert "9 users are too few" in text
+    assert "too few" not in str(agreement_of(rated_lists(users=20), MEASURES))
     assert "not for several users who rated the same lists" in text
     assert "and keeps users together" in str(with_baseline(rated_lists(users=9)))
     plain = with_baseline(rated_lists())
