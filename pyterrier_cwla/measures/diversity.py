@@ -374,7 +374,7 @@ def over_intents(count: Count, given: dict[str, Any]) -> Computation:
 _ALPHA = Parameter("alpha", In("[0, 1]"), 0.5)
 _BETA = Parameter("beta", In("[0, 1]"), 0.5)
 _CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True))
-_of_intents = partial(ir_count, needs=Needs(intents=True, scores=True), computed_by=over_intents)
+_of_intents = partial(ir_count, needs=Needs(intents=True), computed_by=over_intents)
 
 #: Measures of intents, by their names in ir_measures.
 DIVERSITY = {

@@ -136,7 +136,7 @@ def erg(view: View) -> Values:
 
 def _rate(gain: Values, effort: Values) -> Values:
     """Return gain divided by effort, and 0 without gain, even if the effort is 0."""
-    if np.min(effort, initial=np.inf) > 0:
+    if np.min(effort) > 0:
         return gain / effort
     nothing = np.zeros(np.broadcast_shapes(np.shape(gain), np.shape(effort)))
     return np.divide(gain, effort, out=nothing, where=np.asarray(gain) != 0)

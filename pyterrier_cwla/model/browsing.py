@@ -188,8 +188,8 @@ class Walk:
     def total_gain(self) -> Floats:
         """Σ L(i)·G(i), of shape [queries × 1], where unseen items have no gain: the score with the aggregation etg."""
         L, G = np.broadcast_arrays(self.L, self.view.G)  # either has one row if it is the same for all queries
-        on_list: Floats = (L * G).sum(axis=-1, keepdims=True)
-        return on_list + (self.reach - self.staying) * G[:, -1:] if self._open else on_list
+        gain: Floats = (L * G).sum(axis=-1, keepdims=True) + (self.reach - self.staying) * G[:, -1:]
+        return gain
 
     def _refuse_endless_means(self, items: Floats) -> None:
         """Raise NoFiniteValue if all users leave, but V⁺ is infinite, so that no mean over items is defined."""

@@ -207,9 +207,9 @@ def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable
     pool = rankings.pool
     columns, table = pool.columns, quantity._of_metric(metric)
     retrieved = None if columns is None else getattr(columns, quantity._column)  # of labelled rows
-    if table is None and rankings.rows and not rankings.have_doc_length:
+    if table is None and not rankings.have_doc_length:
         table = quantity._of_metric(metric, "default_")
-    if columns is None or not rankings.rows or (table is None and retrieved is None):
+    if columns is None or (table is None and retrieved is None):
         raise quantity._error(
             f"norm='ideal' needs the {quantity._noun} of every judged document, retrieved or not: give"
             f" {quantity._parameter}=, a table. A column {quantity._column} of the run has the {quantity._nouns} of"

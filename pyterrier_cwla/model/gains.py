@@ -167,7 +167,7 @@ def _grades_of_table(gains: dict[float, float], others: str) -> list[float] | No
 
 
 def _is_signed(gains: dict[float, float], others: str = "error") -> bool:
-    return bool(gains.get(0)) or min(gains.values(), default=0) < 0
+    return bool(gains.get(0)) or any(gain < 0 for gain in gains.values())
 
 
 @gain(known_grades=_grades_of_table, signed=_is_signed)

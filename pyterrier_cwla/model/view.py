@@ -364,7 +364,7 @@ class ViewBeyond(View):
 
     def at_least(self, rel: float | None) -> View:
         """Return the view with binary gains, as :meth:`View.at_least`."""
-        return self if rel is None else ViewBeyond(self.seen.at_least(rel), self.m, self.end)
+        return ViewBeyond(self.seen.at_least(rel), self.m, self.end)
 
 
 class ReadOnly:

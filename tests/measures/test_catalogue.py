@@ -89,6 +89,8 @@ def test_gains_alone_may_forget_duplicates():
     ("AdaptiveGP(gain='threshold(0.8,0.6)')@9", 1, "sum to 1.4"),
     ("GradedTBG(p_save={1:2})", 1, "p_save must be a map from grades to probabilities"),
     ("IFTGoal(T=0,max_rel=2)", 1, "T must be a number in"),
+    ("CWLA(C='rr',A='etg',gain='clicksave_by_grade({1:0.5},{1:1})')", 2, ": p_click={1:0.5} has no value for grade 2; add it, as in "
+     "p_click={1:0.5,2:…}."),
     ("AdaptiveGP(gain='threshold(0.4,0.6)')@9", 3, "gain='threshold(0.4,0.6)' has no value for grade 3; add it, one weight "
      "for each grade from 1, as in gain='threshold(0.4,0.6,…)'; the sum is at most 1."),
     ("AdaptiveGP(gain='table({1:0.2,2:1})')@9", 3,

@@ -198,6 +198,7 @@ def test_two_measures_of_one_name_are_an_error(tmp_path):
         ir_measures.calc_aggregate([labelled(AP, "x"), labelled(RR, "x")], QRELS, RUN)
     found = evaluate(QRELS, RUN, [first, second(label="others")])
     assert found["TBG"].item() != found["others"].item()
+    evaluate(QRELS, RUN, [first(label="x"), GeometricMean(measure=second(label="x"))])  # no error
 
 
 def test_the_same_measure_twice_is_one_column():

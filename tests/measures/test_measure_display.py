@@ -55,7 +55,7 @@ def test_a_measure_shows_formula_choices_and_discount():
     assert "endall users leave at the last result" in of_list
     assert "to be given: a continuation" in Text(CWLA._repr_html_()).text
     for wrapper, inner in ((Residual, "RBP(rel=1)"), (GeometricMean, "TBG")):
-        assert inner in Text(wrapper(measure=inner)._repr_html_()).text
+        assert f"measure{inner}" in Text(wrapper(measure=inner)._repr_html_()).text
 
 
 @pytest.mark.slow
@@ -66,6 +66,7 @@ def test_the_chart_has_the_scores_of_lists_with_one_relevant_document():
     assert "1.00 at rank 1, 0.39 at rank 5, 0.29 at rank 10, 0.00 at rank 20" in page
     assert "500 words" not in page
     assert "Documents have 500 words." in measure_html(TBG)
+    assert "Documents cost 30 seconds." in measure_html(CWLA(C="decay(30)", A="etg", gain="raw", effort="seconds"))
 
 
 @pytest.mark.parametrize(

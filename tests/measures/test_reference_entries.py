@@ -132,13 +132,13 @@ def test_every_measure_says_what_it_is():
 
 
 @pytest.mark.parametrize(("name", "range_", "units", "source", "parameters"), [
-    ("QMeasure", "[0, 1]", "", "Sakai (2004); with a cutoff, as NTCIREVAL computes it", "beta gain rel normalise judged_only cutoff label"),
-    ("ESL", "[0, ∞)", "documents", "Cooper (1968)", "wanted rel failed documents judged_only label"),
+    ("QMeasure", "[0, 1]", "", "Sakai (2004); with a cutoff, as NTCIREVAL computes it", "beta=1 gain='raw' rel=1 normalise='min(k,R)' judged_only=False cutoff=None label=None"),
+    ("ESL", "[0, ∞)", "documents", "Cooper (1968)", "wanted=1 rel=1 failed=1000 documents=None judged_only=False label=None"),
 ])  # fmt: skip
 def test_measures_without_user_model_are_known(name, range_, units, source, parameters):
     found = entry("measure", name)
     assert (found.range, found.units, found.source) == (range_, units, source)
-    assert [p.name for p in found.parameters] == parameters.split()
+    assert [p.written for p in found.parameters] == parameters.split()
 
 
 @pytest.mark.slow

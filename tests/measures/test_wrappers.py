@@ -179,7 +179,7 @@ def test_needs_are_those_of_all_parts():
     seconds = CWLA(C="rbp(0.8)", A="effort", effort="time", max_rel=1, unseen=12)
     assert better_of(Mixture(measures={"a": seconds, "b": seconds(C="rbp(0.5)")})) == "lower"
     assert better_of(MEASURES[0]) == "higher"
-    assert better_of(Mixture(measures={"a": seconds, "b": seconds(C="rr")})) is None
+    assert better_of(seconds(C="ap2")) is better_of(Mixture(measures={"a": seconds, "b": seconds(C="rr")})) is None
 
 
 def test_every_need_of_a_part_is_one_of_the_whole():

@@ -155,9 +155,9 @@ def test_where_a_residual_is_a_bound():
         ideal | {"end": "stop"}, ideal | {"C": "rbp(0.5)", "A": "erg"}, ideal | {"C": "insq(2)", "A": "avg"},
         *({"gain": "table({0: -0.5, 1: 1})", "A": A} for A in ("etg", "erg", "avg", "max", "fin", "pe(0.5)")),
         *({"A": A} for A in ("erg", "err", "avg", "max", "fin", "items", "effort", "fgt(0.5)", "pe(0.5)", "smeared(60)")),
-        *({"C": "rr", "A": A} for A in ("etg", "err", "utility(table(1,0.5,0.5))")), {"A": "utility(table(0.5,1))"},
+        *({"C": "rr", "A": A} for A in ("etg", "err", "utility(reciprocal)", "utility(table(1,0.5,0.5))")), {"A": "utility(table(0.5,1))"},
         *({"C": "cascade(0.5)", "A": A} for A in ("erg", "smeared", "utility(log2)")),
-        {"effort": "by_words"}, ideal | {"C": "tired(3)"}, ideal | {"A": "utility(log2)"}, ideal | {"A": "utility(table(1,0.5,0.5))"},
+        {"C": "weibull(0.7,40)"}, {"effort": "by_words"}, ideal | {"C": "tired(3)"}, ideal | {"A": "utility(log2)"}, ideal | {"A": "utility(table(1,0.5,0.5))"},
     ]  # fmt: skip
     none = [
         {"gain": "table({0: -0.5, 1: 1})", "C": "inst(1)"}, {"norm": "all"}, {"norm": "mean"}, {"judged_only": True}, {"effort": "ratio(3)"}, time,

@@ -264,3 +264,6 @@ def test_grades_and_probabilities_side_by_side():
     assert evaluate(QRELS.assign(relevance=3), RUN, [Expected(measure=high)]).iloc[0, 0] == expected(high)
     ones = QRELS.assign(relevance=1)
     refused(lambda: evaluate(ones, RUN, [Expected(measure=low)]), "'a' has grade 2, above max_rel=1")
+    refused(lambda: evaluate(QRELS.assign(relevance=3), RUN, [high]), "'a' has grade 3, above max_rel=2")
+    evaluate(QRELS.assign(relevance=[2, 1, 2, 2]), RUN, ["RBP(rel=1)"])  # the highest possible grades
+    refused(lambda: evaluate(QRELS, RUN, ["RBP(rel=1)"]), "only Expected")

@@ -72,6 +72,10 @@ def survives_with_gain(view):
     return np.where(view.found > 0, 0.5, 0.5 / view.i)
 
 
+def survives_for_costs(view, k: int):
+    return np.where(view.i <= k, 1.0, view.e > 1)
+
+
 SOME_GAIN = r"For gains (?!0 0 0 0 0 0 0:).*"  # the first list that is tried has none
 
 KIND = {fact: kind for kind, facts in STATED.items() for fact in facts}
@@ -80,6 +84,8 @@ LIES = [
     ("constant_beyond_list", lambda view: 1 / (1 + view.i), r"C\(8\) is 0.111111, and C\(9\) is 0.1\."),
     ("constant_beyond_list", lambda view: np.where(view.i < 500_000, 0.9, 0.5), r"C\(8\) is 0.9, and C\(1,000,007\) is 0.5"),
     ("constant_beyond_list", lambda view: 1 - view.r / (1 + view.i), r"where every item gains 1, C\(8\) is 0.888889, and"),
+    ("constant_beyond_list", lambda view: np.where(view.at_least(1).total > view.at_least(1).found, 1 / view.i, 0.5), r"C\(9\) is 0.111"),
+    ("constant_beyond_list", survives_with_gain, r"C\(8\) is 0.888889, and C\(9\) is 0.9\."),
     ("ignores_zero_gain", lambda view: 0.9 - view.r / 2, r"C\(1\) is 0.9 at an item without gain, and must be 1"),
     ("ignores_zero_gain", lambda view: np.where(view.i > 5000, 0.9, 1), r"C\(9,980\) is 0.9 at an item without gain"),
     ("eventually_leaves", lambda view: np.where(view.G > 2, 1, 0.5), r"about the rank 10\^3 C is 1, about 10\^6 1"),
@@ -91,6 +97,7 @@ LIES = [
     ("last_rank", slower, r"V\(6\) is 0.32805, and must be 0 after the last rank, 5", lambda k: k, 5),
     ("last_rank", limited, r"V\(5\) is 0.6561", lambda k: k - 1, 5),
     ("last_rank", lambda view: np.where(view.found > 0, 0.5, 0), SOME_GAIN + r"V\(4\) is 0.125", lambda: 3),
+    ("last_rank", survives_for_costs, r"V\(11\) is 1, and must be 0 after the last rank, 10", lambda k: k, 10),
     ("last_rank", lambda view, k: (view.E < k).astype(float), r"efforts .* V\(6\) is 1", lambda k: k, 5),
     ("linear_in_gain", lambda view: view.G**2, r"A\(1\) of 0.5·x \+ 0.3·y is .*, and 0.5·A\(x\) \+ 0.3·A\(y\) is "),
     ("linear_in_gain", lambda view: view.best, "which does not hold"),
@@ -132,7 +139,7 @@ TRUTHS = [
 def test_a_fact_that_does_not_hold_is_an_error(lie):
     """The error shows the function, the fact, and the values that differ, with the gains of the list."""
     fact, function, says, *stated = lie
-    survival = {"gives_survival": True} if function is survives_with_gain else {}
+    survival = {"gives_survival": True} if function in (survives_with_gain, survives_for_costs) else {}
     spec = spec_of(KIND[fact], function, {fact: stated[0] if stated else True} | survival, stated[1:])
     with pytest.raises(RefutedFact, match=says) as error:
         check_facts(spec)

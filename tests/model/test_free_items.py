@@ -197,6 +197,9 @@ def test_explanations_give_no_effort():
     with pytest.raises(NoFiniteValue, match=REFUSAL):
         explain_gains([1, 0], efforts=[3, 1], C="decay(9)", A="avg", unseen=0)
     assert explain(QRELS, RUN, "q", TBG(lengths=LENGTHS, unseen=0)).score == value(TBG(lengths=LENGTHS))
+    with np.errstate(all="raise"):  # no warnings of NumPy
+        patient = explain_gains([1, 0], efforts=[3, 1], C="patience(9)", A="etg", unseen=0)
+    assert patient.expected_items == np.inf
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ def test_ranks_are_counted_after_unjudged_items_are_removed():
 
 def test_the_ideal_ranking_pays_the_cost_of_each_rank():
     decay = {"C": "decay(10)", "A": "etg", "gain": "raw", "norm": "ideal", "unseen": 4}
-    measure = CWLA(**decay, effort="plus(seconds, by_rank(3, 1))", costs={"a": 5, "b": 7, "c": 1})
+    measure = CWLA(**decay, effort="plus(seconds, by_rank(3, 1, 1))", costs={"a": 5, "b": 7, "c": 1})
     ideal = 2 + 2 ** (-(1 + 3) / 10)  # c, then b
     assert of_two(measure, qrels={"a": 0, "b": 1, "c": 2}) == pytest.approx(2 ** (-(5 + 3) / 10) / ideal)
     by_seconds = CWLA(**decay, effort="seconds", costs={"a": 30, "b": 3})  # the ideal order is b, a

@@ -72,6 +72,8 @@ def test_grade_0_has_gain_0_unless_the_table_has_one():
     for others in ("error", "grade", "interpolate"):
         assert score([0, 1], C="prec(2)", A="etg", gain=f"table({{1: -1, 2: 1}}, {others})") == -1
     assert score([0.5], C="prec(1)", A="etg", gain="table({0: -0.5, 1: 1}, interpolate)") == 0.25
+    found = score([1, *[None] * 198, 0], C="inst(9)", A="etg", gain="table({0: 1, 1: 0.5})")
+    assert found == pytest.approx(score([0.5, *[0] * 198, 1], C="inst(9)", A="etg"))
 
 
 def test_functions_of_users():

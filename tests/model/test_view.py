@@ -89,6 +89,7 @@ def test_between_hits_lie_ranks_without_gain():
     for name in (*PLAIN, "fading(0)", "fading(0.5)", "fading(1)"):
         np.testing.assert_allclose(NAMES[name](some), spread(NAMES[name](whole), 7)[row, hits], err_msg=name)
     np.testing.assert_allclose(whole.steps, e)
+    assert View(i, r, r, totals).beyond(1).e == 1
     np.testing.assert_allclose(np.cumsum(some.steps, axis=1), whole.E[row, hits])
 
 
@@ -168,7 +169,8 @@ def test_wrong_shapes_of_long_lists_gains_and_efforts_are_errors():
 
         odd[kind] = three, r"'three' returned an array of the shape \(3,\)"
     for kind, (function, says) in odd.items():
-        with pytest.raises(BadParameter, match=rf"{kind}={says}, and must return"):
+        array = r"array \[queries × ranks\] with two axes that" if kind == "C" else "array that"
+        with pytest.raises(BadParameter, match=rf"{kind}={says}, and must return one number, or an {array} broadcasts"):
             score([1] * 64, **{"C": "rbp(0.8)", "A": "erg", "end": "stop", kind: function})
 
 

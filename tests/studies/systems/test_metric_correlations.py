@@ -92,6 +92,7 @@ def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
     assert found.table["tau_b"].isna().tolist() == [False, True, True]
     assert found.table["tau_b_low"].isna().tolist() == [False, True, True]
     assert found.findings()[0].startswith("AP and RR order the runs with τ_b 0.333, 95\N{NO-BREAK SPACE}% interval")
+    assert found.findings()[0].endswith(", 1.000].")
     assert len(found.matrix()) == 3
     nothing = metric_agreement(qrels, runs, {"one": "NumRel", "two": "NumRet"}, resamples=100)
     assert [text.get_text() for text in plot_correlations(nothing, ax=Figure().subplots()).texts] == ["–", "–"]
