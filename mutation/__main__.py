@@ -24,7 +24,7 @@ from typing import Any
 
 from . import report
 from .mutants import applied, drawn
-from .trial import PACKAGE, Choice, Named, Outcome, Test, forked, measured, passed, prepare, tried
+from .trial import PACKAGE, Choice, Named, Outcome, Test, forked, measured, prepare, tried, without_mutants
 
 PACKAGES = ("data", "model", "measures", "evaluation", "learning", "behaviour", "studies", "files", "rendering/numbers")
 WITHOUT = re.compile("_plots$|report$|introspection$|cluster$")  # pictures and pages; tests in other processes
@@ -64,10 +64,12 @@ def main() -> None:
         some = [mutant for mutant in present if report.is_open(known[mutant.text])]
         if asked.again:
             names = {m.text: known[m.text]["by"] for m in present if known[m.text]["outcome"] != "survived"}
-            passing = passed({*names.values()})
-            names = {text: name if name in passing else "" for text, name in names.items()}
-            files = sorted({name.split("::")[0] for name in passing})
+            found = without_mutants({*names.values()})
+            names = {text: name for text, name in names.items() if found.get(name) != "skipped"}
+            names = {text: name if found.get(name) == "passed" else "" for text, name in names.items()}
+            files = sorted({name.split("::")[0] for name in names.values() if name})
             named = [mutant for mutant in present if mutant.text in names]
+            print(f"{len(named)} have a test that is not skipped here", flush=True)
             tried(named, files, Named(names), asked.jobs, record)
             now = read()
             some += [mutant for mutant in named if now[mutant.text]["outcome"] == "survived"]

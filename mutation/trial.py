@@ -89,7 +89,7 @@ class Session:
     """Plugin of pytest that collects tests and passes them to a function, which runs a selection."""
 
     def __init__(self, work: Callable[[Session, list], Any]) -> None:
-        self.work, self.failed = work, ""
+        self.work, self.failed, self.skipped = work, "", ""
         self.answer: Any = None
 
     @pytest.hookimpl(tryfirst=True)
@@ -104,9 +104,11 @@ class Session:
             self.failed = report.nodeid
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the name of a failed test."""
+        """Store the name of a test that failed or was skipped."""
         if report.failed:
             self.failed = report.nodeid
+        elif report.skipped:
+            self.skipped = report.nodeid
 
     def run(self, item: pytest.Item, following: pytest.Item | None) -> None:
         """Run one test."""
@@ -137,17 +139,16 @@ def collected(arguments: list[str], work: Callable[[Session, list], Any]) -> Ses
     return session
 
 
-def passed(names: set[str]) -> set[str]:
-    """Return those of these tests that exist and pass without mutants."""
+def without_mutants(names: set[str]) -> dict[str, str]:
+    """Return whether each of these tests passed, failed or was skipped; those that are gone are left out."""
     files = sorted({file for name in names if Path(file := name.split("::")[0]).is_file()})
 
-    def each(session: Session, items: list) -> set[str]:
-        found, mine = set(), [item for item in items if item.nodeid in names]
+    def each(session: Session, items: list) -> dict[str, str]:
+        found, mine = {}, [item for item in items if item.nodeid in names]
         for item, following in zip(mine, [*mine[1:], None]):
-            session.failed = ""
+            session.failed = session.skipped = ""
             session.run(item, following)
-            if not session.failed:
-                found.add(item.nodeid)
+            found[item.nodeid] = "failed" if session.failed else "skipped" if session.skipped else "passed"
         return found
 
     ((_, found, _),) = forked([0], 1, lambda _: collected(files, each).answer)
