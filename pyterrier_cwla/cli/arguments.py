@@ -256,7 +256,7 @@ class MeasureOptions:
 
     def _without_rel(self, inner: Sequence[Measure]) -> list[str]:
         """Return a note that names the measures on which ``--rel`` has no effect, if there are any."""
-        unchanged = [one for one in inner if not self._rel_of(one)]
+        unchanged = [one for one in inner if not self._rel_of(one) and one.params.get("rel") != self.rel]
         names = ", ".join(dict.fromkeys(map(str, unchanged)))
         grades = any({"gain", "rel"} & {*one.SUPPORTED_PARAMS} == {"gain"} for one in unchanged)
         hint = f" Where a measure has gain=, write gain='binary({self.rel})'." if grades else ""

@@ -434,8 +434,11 @@ def _known_names(cells: list[str], fields: dict[str, str]) -> str:
 def _hint(cells: list[str], fields: dict[str, str]) -> str:
     """Return a hint if runs and judgments are swapped, if the header of BEIR's judgments is missing, or at commas."""
     if len(cells) == 1 and cells[0].count(",") > 1 and fields in (RUN.fields, QRELS.fields):
-        read = "pandas.read_csv(path, dtype={'query_id': str, 'doc_id': str})"
-        return f". Fields are separated by spaces or tabs, not commas. Pass {read}, or save it with to_parquet()."
+        columns = f"query_id, doc_id and {'score' if 'tag' in fields else 'relevance'}"
+        return (
+            ". Fields are separated by spaces or tabs, not commas: read the file with pandas.read_csv, with texts as"
+            f" ids and the columns {columns}, and save it with to_parquet()."
+        )
     if fields == QRELS.fields and len(cells) >= len(RUN.fields) and _reads_as(cells[4], pa.float64()):
         return f". {IS_A_RUN}"
     if fields == QRELS.fields and len(cells) == len(_OF_BEIR):

@@ -735,6 +735,7 @@ def test_one_lowest_relevant_grade_for_all_measures(files, prints):
     without = prints("evaluate", "qrels.txt", "runs", "--rel", 3)
     same = prints("evaluate", "qrels.txt", "runs", "-m", "nDCG@10,AP(rel=3),RR(rel=3),RBP(rel=3)")
     assert without.split("\n\n")[0] == same.split("\n\n")[0]
+    assert "\nnDCG@10: --rel has no effect.\n" in without
     assert "grades from 3 are relevant" in without
     unchanged = "nDCG, NumRet: --rel has no effect."
     assert unchanged in prints("evaluate", "qrels.txt", "runs", "-m", "nDCG,NumRet", "--rel", 3)

@@ -274,8 +274,10 @@ def test_the_tag_of_a_run_is_the_rest_of_the_line(pack, block, file, monkeypatch
 
 
 def test_files_with_commas_name_how_to_read_them(file):
-    for read, line in ((read_run, b"query_id,doc_id,score"), (read_qrels, b"301,0,FT911-3,1")):
-        assert "pass pandas.read_csv(path, dtype=" in complaint(read, file(line + b"\n", "file.csv")).lower()
+    for read, line, value in ((read_run, b"qid,docno,score", "score"), (read_qrels, b"301,0,FT911-3,1", "relevance")):
+        says = complaint(read, file(line + b"\n", "file.csv"))
+        assert "not commas: read the file with pandas.read_csv" in says
+        assert f"query_id, doc_id and {value}, and save it with to_parquet()." in says
 
 
 def test_swapped_files_and_frames_are_noticed(file, parquet, cli, monkeypatch):
