@@ -197,6 +197,7 @@ def test_few_topics_are_warned_of_and_rounding_errors_are_no_differences():
 def test_settings_that_are_refused():
     people, machine, runs = collection()
     few = {topic: people[topic] for topic in "012"}
+    corrected({"3": people["3"], **few}, machine, runs, ["RR"])  # enough
     other = {**people, "unknown": people["0"]}
     refused(lambda: corrected({}, machine, runs, ["RR"]), BadJudgments, "the judgments are empty")
     refused(lambda: corrected(few, machine, runs, ["RR"]), BadJudgments, "at least 4")

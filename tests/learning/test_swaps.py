@@ -178,7 +178,7 @@ def test_documents_may_be_free():
     def busy(view):
         return np.exp(-view.e) * (1 - view.r / 2)
 
-    objective = LambdaMART("CWLA(C='prec(1)',A='avg',effort='by_grade({0:0,1:1})',max_rel=1)")
+    objective = LambdaMART("CWLA(C='prec(1)',A='erg',effort='by_grade({0:0,1:1})',max_rel=1)")
     assert objective.changes([0, 1], [1, 0], [2])[0].tolist() == [[0, 1], [1, 0]]
     objective = LambdaMART(CWLA(C=busy, A="erg", effort="time", unseen=0, max_rel=1), doc_length=[10, 300])
     assert not objective.changes([0, 1], [1, 0], [2])[0].any()

@@ -205,6 +205,8 @@ def test_reading_times_are_statsmodels_least_squares():
     assert (reading.duplicate_mean, reading.duplicate_error) == pytest.approx((mean.params.iloc[0], mean.bse.iloc[0]))
     errors = CALIBRATION.table.set_index("name")["error"].dropna()
     assert errors["seconds_per_word"] == pytest.approx(ols.bse["words"])
+    few = estimators.least_squares(np.tile([1, 2, 3], 2), np.arange(6), np.arange(6) < 3, np.arange(6) > 2)
+    assert few.duplicate_adjusted_r_squared == pytest.approx(1)
 
 
 @pytest.mark.slow
