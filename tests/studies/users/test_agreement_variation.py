@@ -91,9 +91,9 @@ def test_bins_have_equal_numbers_and_small_parts_are_left_out(rated):
     assert row["ratings"] == last.sum()
     assert row["correlation"] == pytest.approx(stats.pearsonr(x, rated.table["rating"][last])[0], abs=1e-9)
     assert len(parted(rated, RBP, by="length", bins=10).parts) == 2 * 4  # four different lengths, so four parts
-    kinds = ["rare", "rare", *["usual"] * 58]
+    kinds = ["rare", "rare", *["three"] * 3, *["usual"] * 55]
     found = parted(with_columns(rated, kind=kinds), RBP, by="kind")
-    assert found.parts["part"].unique().tolist() == ["usual"]
+    assert found.parts["part"].unique().tolist() == ["three", "usual"]
     assert (found.about["small_parts"], found.about["in_small_parts"]) == (1, 2)
     assert found.table.query("kind == 'within'")["ratings"].tolist() == [58, 58]
     refused(lambda: parted(rated, RBP, by="query_id"), "no part by 'query_id'", BadRatings)
