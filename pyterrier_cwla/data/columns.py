@@ -473,7 +473,7 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
             way = ".astype('Int64').astype(str)" if pa.types.is_floating(array.type) else ".astype(str)"  # not "1.0"
             raise error(
                 f"{name} of the {what} must be strings, and this column is {array.type}: convert it with"
-                f" {'.str.decode()' if is_binary(array.type) else way}{_on_both(what)}."
+                f" {_DECODED if is_binary(array.type) else way}{_on_both(what)}."
             )
         array = pc.cast(array, pa.large_string())
     if array.null_count and not holes:
@@ -489,8 +489,10 @@ def _arrow(column: Any, name: str, what: str, error: type[CWLAError]) -> Ids:
             column = column.to_list()
         if hasattr(column, "to_arrow"):
             return column.to_arrow()
+        if str(getattr(column, "dtype", "")) != "object" and not isinstance(column, tuple | list):
+            return pa.array(column)
         array = pa.array(column, from_pandas=True)  # with an explicit type, Arrow would turn bytes into strings
-        if is_text(array.type) or pa.types.is_null(array.type) or not isinstance(column, tuple | list):
+        if is_text(array.type) or pa.types.is_null(array.type):
             return array
     except UnicodeEncodeError:
         row = next(row for row, v in enumerate(column) if isinstance(v, str) and not encodable(v))
@@ -511,11 +513,16 @@ def _is_missing(value: Any) -> bool:
     return is_null(value) or (isinstance(value, float) and value != value)
 
 
+_DECODED = ".str.decode('utf-8')"
+
+
 def _conversion(column: Any, to: str) -> str:
     """Return how to convert the values of a frame's column or of a dict, for error messages."""
     if isinstance(column, tuple | list):
         return f"each of them with {'.decode()' if to == 'bytes' else f'{to}()'}"
-    return f"the column with {'.str.decode()' if to == 'bytes' else f'.astype({to})'}"
+    if to == "bytes" and not all(isinstance(value, bytes) for value in column):
+        return "the column with .map(lambda x: x.decode() if isinstance(x, bytes) else str(x))"
+    return f"the column with {_DECODED if to == 'bytes' else f'.astype({to})'}"
 
 
 def _on_both(what: str) -> str:

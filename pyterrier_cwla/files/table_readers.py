@@ -436,8 +436,8 @@ def _hint(cells: list[str], fields: dict[str, str]) -> str:
     if len(cells) == 1 and cells[0].count(",") > 1 and fields in (RUN.fields, QRELS.fields):
         columns = f"query_id, doc_id and {'score' if 'tag' in fields else 'relevance'}"
         return (
-            ". Fields are separated by spaces or tabs, not commas: read the file with pandas.read_csv, with texts as"
-            f" ids and the columns {columns}, and save it with to_parquet()."
+            ". Fields are separated by spaces or tabs, not commas: read the file with pandas.read_csv, its ids as"
+            f" texts, name its columns {columns}, and save it with to_parquet()."
         )
     if fields == QRELS.fields and len(cells) >= len(RUN.fields) and _reads_as(cells[4], pa.float64()):
         return f". {IS_A_RUN}"

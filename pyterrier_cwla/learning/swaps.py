@@ -396,6 +396,8 @@ def _from_the_end(C: Array, part: Array, end: Array) -> Array:
 
 def ratio(gain: Array, effort: Array) -> Array:
     """Return gain divided by effort, and 0 without effort."""
+    if effort.min(initial=np.inf) > 0:
+        return gain / effort
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(effort > 0, gain / effort, 0.0)
 

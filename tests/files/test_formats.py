@@ -277,7 +277,7 @@ def test_files_with_commas_name_how_to_read_them(file):
     for read, line, value in ((read_run, b"qid,docno,score", "score"), (read_qrels, b"301,0,FT911-3,1", "relevance")):
         says = complaint(read, file(line + b"\n", "file.csv"))
         assert "not commas: read the file with pandas.read_csv" in says
-        assert f"query_id, doc_id and {value}, and save it with to_parquet()." in says
+        assert f"name its columns query_id, doc_id and {value}, and save it with to_parquet()." in says
 
 
 def test_swapped_files_and_frames_are_noticed(file, parquet, cli, monkeypatch):

@@ -35,6 +35,8 @@ def test_item_i_is_seen_by_those_who_stay_longer(law, shape, scale, efforts):
     S = LAWS[law](shape, scale=scale).sf(spent)
     np.testing.assert_allclose(seen.table["V"], S[:-1], rtol=1e-9, atol=1e-12)
     assert seen.score == pytest.approx(S[:-1].sum(), rel=1e-9)
+    found = explain_gains([1.0] * len(efforts), efforts=efforts, C=f"{law}({shape},{scale})", A="fin")  # any unseen=
+    assert found.score == pytest.approx(1 - S[-1], rel=1e-9, abs=1e-12)
 
 
 def hyperbolic_tail(shape, scale, unseen):

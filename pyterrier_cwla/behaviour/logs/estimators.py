@@ -433,7 +433,7 @@ def reading_points(words: Array, seconds: Array, duplicate: Array, views: int = 
     >>> reading_points([100, 200, 300], [8, 10, 12], [False, False, False], views=3).to_dict("records")
     [{'words': 200.0, 'seconds': 10.0, 'views': 3, 'duplicate': False}]
     """
-    words, seconds, duplicate = map(np.asarray, (words, seconds, duplicate))
+    words, seconds, duplicate = np.asarray(words, float), np.asarray(seconds, float), np.asarray(duplicate, bool)
     parts = []
     for kind in (False, True):
         mine = np.flatnonzero((duplicate == kind) & ~np.isnan(words) & ~np.isnan(seconds))

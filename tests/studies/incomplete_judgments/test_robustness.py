@@ -294,6 +294,8 @@ def test_a_correlation_that_is_not_defined_is_left_out_and_counted():
     scores = np.stack([order.scores[0]] * 3)
     scores[1, 0] = 0.5  # all runs tie for one seed
     assert replace(order, scores=scores).tau.tolist() == order.by_seed[0].tolist()
+    found = robustness({q: {"x": 1} for q in qrels}, runs, ["AP"], fractions=(0.5,), seeds=2, pairs=3, **FAST)
+    assert found.order.table()["tau"].isna().all()
 
 
 def test_knees():
