@@ -14,6 +14,7 @@ from ..data.columns import of_columns, run_columns
 from ..errors import BadRun, naming, warn
 from ..files.inputs import are_paths, is_runs, loaded, of_split, refuse_same_name
 from ..files.run_files import sources
+from ..measures.counting import scores_of_unanswered
 from ..measures.provider import CWLAEvaluator, aggregated_rows, computed_here, evaluator_of
 from ..tasks.hashing import fingerprint
 from .score_cache import ScoreCache
@@ -48,6 +49,7 @@ def evaluate(
         One run in any of the forms of `qrels`, or several runs by name. A path can lead to a file or folder that is
         larger than memory and that contains several runs: see ``pyterrier_cwla.files.run_files.sources`` and
         :func:`stream`. A file has the name of the file without suffixes; a single run in memory has the name "run".
+        Topics that a run does not answer score 0, with a warning if they are more than half.
     measures : iterable of Measure or str, or dict of these by label
         Measures or their names. The keys of a dict are the names of the columns.
     by_query : bool, default=False
@@ -245,7 +247,7 @@ def checked(
     notice : callable, optional
         Function that is called for a run that answers no judged query, has hardly any judged document, or has
         documents whose lengths are replaced by the mean. Its arguments are the scores of the run and a sentence that
-        describes the problem. By default, a warning is issued.
+        describes the problem. By default, a warning is issued, also if the run answers less than half of the topics.
     nameless : str, optional
         Default name of a run without a name, which messages do not show.
 
@@ -266,8 +268,13 @@ def checked(
         refuse_same_name(scored.run, scored.place, places)
         if scored.last:
             places[scored.run] = scored.place
-            for about in scored.overlap.notes("the run" if scored.run == nameless else str(scored.run)):
+            name = "the run" if scored.run == nameless else str(scored.run)
+            for about in scored.overlap.notes(name):
                 warn(about) if notice is None else notice(scored, about)
+            answered, judged = int(scored.answered.sum()), len(scored.answered)
+            if notice is None and scored.overlap.apart is None and 2 * answered < judged:
+                others = scores_of_unanswered(map(repr, scored.values))
+                warn(f"{name} answers {answered:,} of {judged:,} judged topics, and the others {others}.")
         yield scored
     if not places:
         raise BadRun("there is no run to evaluate.")

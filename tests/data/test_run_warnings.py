@@ -72,6 +72,16 @@ def test_a_run_with_few_judged_documents(name, tmp_path):
     assert not asked(RUN)
 
 
+def test_a_run_that_answers_less_than_half_of_the_topics(tmp_path):
+    qrels, half = {query: {"a": 1} for query in "1234"}, {query: {"a": 1.0} for query in "12"}
+    for options in ({}, {"cache_dir": tmp_path}, {"cache_dir": tmp_path}):
+        of = lambda run: told(lambda: evaluate(qrels, {"x": run}, ["AP", "ESL"], **options))  # noqa: B023, E731
+        assert of({"1": half["1"]}) == [
+            "x answers 1 of 4 judged topics, and the others score 0 (failed searches for ESL)."
+        ]
+        assert not of(half)
+
+
 def test_judged_documents_that_are_not_relevant_count():
     assert not told(lambda: evaluate(QRELS.assign(relevance=0), RUN, ["AP"]))
     assert not told(lambda: evaluate(QRELS.assign(relevance=-1), RUN, ["Judged@10"]))
