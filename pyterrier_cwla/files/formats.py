@@ -281,8 +281,9 @@ def format_of(path: str) -> FileFormat:
             raise MalformedFile(
                 f"{path}: is packed with {name}, which is not read: unpack it, or pack it with {codecs}."
             )
-    found = next((form for form in FORMATS if head.startswith(form.mark)), None)
+    marked = [form for form in FORMATS if head.startswith(form.mark)]
     named = next((form for form in FORMATS if path.endswith(form.suffix)), TEXT)
+    found = named if named in marked else next(iter(marked), None)
     if found is None and named.codec and not named.mark.startswith(head[: len(named.mark)]):
         raise MalformedFile(
             f"{path}: is not packed with {named.name}, as its name says. Remove {named.suffix} from the name."

@@ -51,7 +51,7 @@ CONTINUATIONS = listed("""
     product(inst(1),product(rr,bpm(1.2,9.3,0.5,1,0.3))) product(ift_goal(2,0.9,1),ift_rate(0.2,0.9,1)) bpm(1.57,6.37)
     bpm(0.77,90.5) bpm(0.77,9.3,0.7,2.1,0.26) bpm(2.13,35.7,0.03,0.4,0.55) ift_goal(1.5,0.9,2) ift_rate(0.2,0.9,1)
     ift_rate(0.3,2,1.5) patience(7.5) patience(300) weibull(0.7,40) weibull(1.5,300) budget(7.5) budget(300)
-    budget(7.5,True) budget(290,partial=True) log_logistic(1.8,30) log_logistic(0.8,60) log_normal(0.6,40)
+    budget(7.5,True) budget(290,partial=True) log_logistic(1.8,30) log_logistic(0.8,60) log_normal(0.6,10)
     hyperbolic(2.5,50) hyperbolic(0.7,50) fixed(0.9,1,0.3,0.5)
 """)
 AGGREGATIONS = listed("""
