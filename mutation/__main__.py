@@ -77,7 +77,7 @@ def main() -> None:
         parts = [part for _, part, _ in forked(modules, asked.jobs, lambda name: drawn(PACKAGE, name, asked.draw))]
         rounds = chain.from_iterable(zip_longest(*parts))  # so that a run that is stopped has tried all modules evenly
         some = [mutant for mutant in rounds if mutant and mutant.text not in known]
-    os.environ["PYTERRIER_CWLA_DATA"] = "/nonexistent"  # real data take long; some named tests need them
+    os.environ["PYTERRIER_CWLA_DATA"] = "/nonexistent"  # tests of real data take long: only named ones run
     print(f"{len(some)} mutants to try with all tests of their lines", flush=True)
     if some:
         tests = map(str, sorted(Path("tests").rglob("test_*.py")))
